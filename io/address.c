@@ -1,7 +1,7 @@
-// Addresses as URIs, with nothing looked up: no resolver, no files.
+// Reads and writes addresses as URIs. Looks up no names: no resolver, no files.
 //
-// Success: a URI becomes a socket address and the socket address the same URI again. Failure: a text that is
-// not wholly one of the three forms is -EINVAL, down to its last byte.
+// Success: a URI becomes a socket address, and the socket address becomes the same URI again. Failure: -EINVAL, if any
+// byte of a text doesn't fit the forms of io/address.h.
 #include "io/address.h"
 
 #include <arpa/inet.h>
@@ -24,7 +24,7 @@ static const char TLS_SCHEME[] = "tls";
 static const char UNIX_SCHEME[] = "unix";
 static const char BEHIND_SCHEME[] = "://";
 
-// How it is spoken there is the scheme's own name: over TCP.
+// Schemes that name a transport; all are over TCP.
 static const struct spoken {
     const char *scheme, *transport;
     bool secure;
@@ -59,7 +59,7 @@ static int set_ipv6(struct address *address, const char *host, uint16_t port) {
     return inet_pton(AF_INET6, host, &in->sin6_addr) == 1 ? 0 : -EINVAL;
 }
 
-// HOST:PORT or [V6]:PORT.
+// Reads HOST:PORT or [V6]:PORT.
 static int parse_tcp(struct address *address, const char *text) {
     bool bracketed = text[0] == '[';
     const char *begin = text + bracketed;
@@ -77,7 +77,7 @@ static int parse_tcp(struct address *address, const char *text) {
     return bracketed ? set_ipv6(address, host, port) : set_ipv4(address, host, port);
 }
 
-// Three octal digits, perhaps behind a zero; the owner, who is the hub, may always use it.
+// Reads three octal digits, perhaps after a zero. The owner is the hub, and must have the rights to read and write.
 static int parse_mode(struct address *address, const char *text, size_t bytes) {
     if (bytes == 4 && *text == '0') {
         text++;
@@ -96,7 +96,7 @@ static int parse_group(struct address *address, const char *text, size_t bytes) 
     return 0;
 }
 
-// What stands behind `?`.
+// Reads the query of a Unix socket's URI: the text after `?`.
 static int parse_file(struct address *address, const char *text) {
     static const char mode[] = "mode=", group[] = "group=";
     int result = 0;
@@ -127,7 +127,7 @@ static int parse_unix(struct address *address, const char *path) {
     return 0;
 }
 
-// Reads the text behind the scheme's own name, up to `end`: nothing, or a hyphen and lower-case letters.
+// Reads the text between the scheme and `end`: nothing, or a hyphen and the transport's name in lower-case letters.
 static int parse_transport(struct address *address, const char *text, const char *end) {
     if (text == end)
         return 0;
@@ -143,7 +143,7 @@ static bool is_scheme(const char *uri, const char *scheme) {
     return strncmp(uri, scheme, strlen(scheme)) == 0;
 }
 
-// NULL when it is none of those.
+// Returns the scheme's row in SPOKEN_SCHEMES, or NULL.
 static const struct spoken *find_transport(const char *scheme, size_t bytes) {
     for (const struct spoken *transports = SPOKEN_SCHEMES; transports < SPOKEN_SCHEMES + SPOKEN_SCHEMES_COUNT;
          transports++)
@@ -170,7 +170,7 @@ static int read_uri(struct address *address, const char *uri) {
     return local ? parse_unix(address, end) : parse_tcp(address, end);
 }
 
-// A URI that can't be read leaves no half of an address: its scheme would count as a listener's.
+// Reads a URI. After a failure the address is zeroed: its transport or mode would otherwise count as a listener's.
 int address_parse(struct address *address, const char *uri) {
     *address = (struct address){0};
     int failed = read_uri(address, uri);
@@ -211,12 +211,13 @@ static int print_ipv6(const struct address *address, char *out, size_t capacity)
     return snprintf(out, capacity, "[%s]:%u", host, ntohs(in->sin6_port));
 }
 
-// The kernel may give a path that fills its field without a zero, and an unnamed socket has none at all.
+// Writes a Unix socket's path. The kernel may give a path that fills sun_path without a zero, and an unnamed socket has
+// no path.
 static int print_unix(const struct address *address, char *out, size_t capacity) {
     const struct sockaddr_un *un = (const struct sockaddr_un *)&address->storage;
     size_t before = offsetof(struct sockaddr_un, sun_path);
     size_t bytes = address->bytes > before ? address->bytes - before : 0;
-    if (bytes > 1 && !un->sun_path[0]) // an abstract name, as tools of the system write it
+    if (bytes > 1 && !un->sun_path[0]) // an abstract name, with `@` as ss(8) writes it
         return snprintf(out, capacity, "@%.*s", (int)strnlen(un->sun_path + 1, bytes - 1), un->sun_path + 1);
     return snprintf(out, capacity, "%.*s", (int)strnlen(un->sun_path, bytes), un->sun_path);
 }
@@ -273,7 +274,7 @@ bool address_is_local(const struct address *address) {
 }
 
 int address_default_unix(char *uri, size_t capacity) {
-    // XDG Base Directory Specification: a relative path in this variable is to be ignored.
+    // XDG Base Directory Specification: a relative path in this variable must be ignored.
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     int bytes;
     if (runtime && runtime[0] == '/')

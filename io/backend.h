@@ -1,7 +1,7 @@
-// The verbs of io/io.h where there is a real kernel: one table of functions for each backend. Known to io/*.c
-// only.
+// The verbs of io/io.h with a real kernel: one table of functions for each backend. Only io/*.c may include this
+// header.
 //
-// A verb costs a call through a pointer. A turn has a few verbs and a frame less than one.
+// A verb costs a call through a pointer. A turn calls a few verbs, and a frame costs less than one verb.
 #pragma once
 
 #include <time.h>
@@ -15,7 +15,7 @@ struct io_ops {
     void (*provide_buffers)(struct io *io, uint32_t buffers);
     void (*accept)(struct io *io, int socket, uint64_t token);
     int (*connect)(struct io *io, int socket, const struct sockaddr *address, uint32_t bytes,
-                   uint64_t token); // 0, or -errno, and nothing was begun
+                   uint64_t token); // 0; or -errno, and no operation has begun
     void (*receive)(struct io *io, int socket, uint64_t token, uint32_t most);
     void (*receive_into)(struct io *io, int socket, uint64_t token, void *memory, size_t bytes);
     void (*send)(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count);
@@ -31,14 +31,14 @@ struct io_ops {
     void (*wake)(struct io *io, struct io *other);
     void (*run)(struct io *io, uint64_t deadline_ns);
     bool (*next)(struct io *io, struct io_event *event);
-    bool (*has_arrivals)(const struct io *io); // NULL: it never does
-    void (*poll)(struct io *io);               // NULL with `stirs`
+    bool (*has_arrivals)(const struct io *io); // NULL: never
+    void (*poll)(struct io *io);               // NULL if has_arrivals is NULL
     uint64_t (*entries)(const struct io *io);
-    uint64_t (*held)(const struct io *io);   // NULL: no wait ever is
-    bool (*restricted)(const struct io *io); // NULL: there is no ring
+    uint64_t (*held)(const struct io *io);   // NULL: no wait is ever held
+    bool (*restricted)(const struct io *io); // NULL: the backend has no ring
 };
 
-// How each implementation's own struct begins.
+// The head of each backend's own struct.
 struct io {
     const struct io_ops *ops;
     uint64_t now_ns;
@@ -53,7 +53,7 @@ static inline uint64_t io_clock_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-// Returns the processor time that the calling thread has used; 0 where that isn't known.
+// Returns the processor time that the calling thread has used, in ns; 0 if the kernel doesn't tell.
 static inline uint64_t io_used_ns(void) {
     struct timespec used;
     if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) < 0)

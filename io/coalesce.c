@@ -1,34 +1,37 @@
-// Windows come one after the other. Watching goes on until a trial may be worth its cost. A trial's windows
-// are pairs of one with and one without, every second pair the other way round. Then waits are held. A window
-// during which nothing came for long is of no use, and later events are another load.
+// Time is cut into windows. COALESCE_WATCHING lasts until a trial may be worth its cost. A trial compares pairs of
+// windows, one with held waits and one without; every second pair has the opposite order. After a successful trial,
+// waits are held. A window that ends late, because no event came for long, is not used: the events after it are another
+// load.
 #include "io/coalesce.h"
 
 #include <assert.h>
 
 enum {
     TRIAL_PAIRS = 9,
-    FALLS_PAIRS = 3,          // so many show that the load falls
-    LITTLE_BYTES = 16 * 1024, // a wake that brings more isn't for little
-    BUSY_PERCENT = 80,        // a shard that is busier hardly sleeps
-    // With over without: of the processor's time a byte at most, of the bytes at least. Some bytes come a
-    // held wait later, and so in the next window. A shard that holds stays at it with less, so that noise
-    // doesn't end it.
+    FALLS_PAIRS = 3,          // after this many pairs a trial may end, because fewer bytes come
+    LITTLE_BYTES = 16 * 1024, // a wake that brings more bytes gains nothing from a longer wait
+    BUSY_PERCENT = 80,        // a busier shard hardly sleeps
+    // Bounds of the values with held waits, in % of the values without: processor time a byte at most, bytes a second
+    // at least. Some bytes come one held wait later, and so in the next window. A shard that holds already has looser
+    // bounds, so that noise doesn't end the holding.
     WIN_CPU_PERCENT = 90,
     STAY_CPU_PERCENT = 95,
     WIN_BYTES_PERCENT = 90,
     STAY_BYTES_PERCENT = 85,
-    LATE_ONE_IN = 100, // of the held waits at most,
+    LATE_ONE_IN = 100, // of the held waits, one in so many may be late, and LATE_BY_CHANCE more
     LATE_BY_CHANCE = 3,
 };
-#define HOLD_FOR_NS  UINT64_C(2000000000)  // until the next trial
-#define PAUSE_MIN_NS UINT64_C(10000000000) // a trial holds for 90 ms
+// Times from a trial to the next: after a success, and after a failure at first and at most. A trial itself holds waits
+// for 90 ms.
+#define HOLD_FOR_NS  UINT64_C(2000000000)
+#define PAUSE_MIN_NS UINT64_C(10000000000)
 #define PAUSE_MAX_NS UINT64_C(640000000000)
 
 void coalesce_init(struct coalesce *coalesce, uint64_t hold_ns) {
     *coalesce = (struct coalesce){.hold_ns = hold_ns, .pause_ns = PAUSE_MIN_NS};
 }
 
-// Without, with; with, without; and so on.
+// Returns whether waits are held in this window of the trial: without, with; with, without; and so on.
 static bool trial_holds(uint32_t window) {
     return ((window & 1) ^ (window >> 1 & 1)) != 0;
 }
@@ -61,8 +64,8 @@ static void win(struct coalesce *coalesce, uint64_t now_ns) {
     coalesce->pause_ns = PAUSE_MIN_NS;
 }
 
-// Returns whether the shard wakes at least once in the time of two held waits, so that a held one may bring
-// more.
+// Returns whether a trial may pay. The shard must wake at least once in the time of two held waits, must not be busy,
+// and must get few bytes a wake.
 static bool is_worth_a_trial(const struct coalesce *coalesce, const struct coalesce_sum *window) {
     return coalesce->wakes * 2 * coalesce->hold_ns >= window->ns &&
            window->cpu_ns * 100 <= window->ns * BUSY_PERCENT &&
@@ -116,7 +119,7 @@ static void continue_holding(struct coalesce *coalesce, const struct coalesce_su
         return;
     }
     if (window->bytes < coalesce->usual / 2 || window->bytes > coalesce->usual * 2)
-        let_go(coalesce); // and may be tried again at once
+        let_go(coalesce); // a new trial may begin at once
     else if (now_ns >= coalesce->next_ns)
         begin_trial(coalesce);
     else

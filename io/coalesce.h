@@ -1,16 +1,15 @@
-// Decides whether waits are held. A shard that is woken again and again for little may wait a little longer
-// each time, so that a wake brings more.
+// Decides whether waits are held. A shard that wakes often and gets few bytes each time may wait a little longer, so
+// that a wake brings more.
 //
-// Nobody can know beforehand what that saves. A held wait needs a timer, which on some machines costs as much
-// as several wakes. Where peers wait for their answers before they send more, a longer wait brings nothing
-// but less to do. A shard that wakes often, isn't busy, and gets little of each wake therefore tries it:
-// windows with and without take turns. Waits are held on only where three things are true: a byte took
-// clearly less of the processor, no fewer bytes came, and 99 of 100 held waits were over within twice their
-// time. The p99 of messages rises by no more than that a wait. While the shard holds, it tries again now and
-// then. When the load is another one it lets go at once. Each trial in vain puts the next one further off, so
-// that trials hold waits for less than 1 % of the time.
+// The gain can't be known beforehand. A held wait needs a timer, which costs as much as several wakes on some machines.
+// If peers wait for answers before they send more, a longer wait only means less traffic. A shard that wakes often,
+// isn't busy, and gets few bytes a wake therefore runs a trial: windows with held waits and windows without take turns.
+// Waits stay held only if three conditions hold: a byte cost clearly less processor time, no fewer bytes came, and 99
+// of 100 held waits were over within twice their time. The p99 of messages rises by no more than that a wait. While the
+// shard holds waits, it repeats the trial now and then. When the load changes, the holding ends at once. Each failed
+// trial doubles the time until the next, so that trials hold waits for less than 1 % of the time.
 //
-// The module knows no clock and no kernel: its caller tells how long a wait took.
+// The module reads no clock and calls no kernel: the caller says how long a wait took.
 #pragma once
 
 #include <stdbool.h>
@@ -20,30 +19,33 @@ enum { COALESCE_WINDOW_NS = 10000000 };
 
 enum coalesce_state { COALESCE_WATCHING, COALESCE_TRYING, COALESCE_HOLDING };
 
-// Costs and gains of windows.
+// Time, processor time and bytes of one or more windows.
 struct coalesce_sum {
     uint64_t ns, cpu_ns, bytes;
 };
 
 struct coalesce {
-    uint64_t hold_ns; // how long a wait is held at most; 0: never
+    uint64_t hold_ns; // how long a wait may be held; 0: waits are never held
     enum coalesce_state state;
-    bool holds;    // in this window
-    bool measured; // cpu_ns is known
+    bool holds;    // whether waits are held in this window
+    bool measured; // cpu_ns is the value at the window's begin
     uint64_t began_ns, cpu_ns;
-    uint64_t bytes, bytes_seen; // that came in it, and by the last wake
-    uint32_t wakes;             // that brought any
-    uint32_t windows, wins;     // of this trial: that are over, and the pairs that speak for it
-    uint32_t held, late; // waits of this trial, or since it was won; and those of them that took too long
-    struct coalesce_sum half[2], all[2]; // of the pair, and of the trial: without, with
-    uint64_t usual;                      // bytes a window, by the last trial
-    uint64_t next_ns, pause_ns;          // when to try again, and how long to wait the next time
-    bool holds_on;                       // a trial of one that holds
+    uint64_t bytes, bytes_seen; // bytes that came in this window, and the value of `bytes` at the last wake
+    uint32_t wakes;             // wakes in this window that brought bytes
+    // Of this trial: windows that are over, and pairs in which holding was cheaper
+    uint32_t windows, wins;
+    uint32_t held, late; // held waits of this trial, or since its success; and late ones among these
+    // Of the pair, and of the trial: [false] without held waits, [true] with
+    struct coalesce_sum half[2], all[2];
+    uint64_t usual; // bytes a window while waits were held in the last trial
+    // When the next trial may begin, and how long to wait after the next failed one
+    uint64_t next_ns, pause_ns;
+    bool holds_on; // waits were held before this trial began
 };
 
 void coalesce_init(struct coalesce *coalesce, uint64_t hold_ns);
 
-// How long to hold a wait of up to wait_ns: never beyond that, nor hold_ns. 0: not at all.
+// Returns how long to hold a wait of up to wait_ns: at most wait_ns and hold_ns. 0: not at all.
 static inline uint64_t coalesce_hold(const struct coalesce *coalesce, uint64_t wait_ns) {
     if (!coalesce->holds)
         return 0;
@@ -54,15 +56,15 @@ static inline void coalesce_came(struct coalesce *coalesce, uint64_t bytes) {
     coalesce->bytes += bytes;
 }
 
-// Notes that a held wait brought something after waited_ns. An event that came only after the wait's time
-// wasn't kept waiting, but looks the same as a late timer. So it counts, too.
+// Notes that a held wait brought an event after waited_ns. An event that came only after the hold's time wasn't
+// delayed. The wait counts as late nevertheless, since a late timer looks the same.
 static inline void coalesce_waited(struct coalesce *coalesce, uint64_t waited_ns) {
     coalesce->held++;
     coalesce->late += waited_ns > 2 * coalesce->hold_ns;
 }
 
-// Counts a wake. Whether coalesce_evaluate is due: not where wakes are too few to be worth asking how much of the processor
-// they took.
+// Counts a wake. Returns whether coalesce_evaluate is due. With too few wakes it isn't: the thread's processor time
+// need not be read then.
 static inline bool coalesce_woke(struct coalesce *coalesce, uint64_t now_ns) {
     if (!coalesce->hold_ns)
         return false;
@@ -79,5 +81,5 @@ static inline bool coalesce_woke(struct coalesce *coalesce, uint64_t now_ns) {
     return false;
 }
 
-// The window is over; cpu_ns is what the thread has used of a processor, ever.
+// Ends the window. cpu_ns is the processor time that the thread has used in all.
 void coalesce_evaluate(struct coalesce *coalesce, uint64_t now_ns, uint64_t cpu_ns);

@@ -8,10 +8,10 @@
 #include "core/send/outbox.h"
 #include "io/secure.h"
 
-// Room for what the records of a small shipment have besides their text.
+// Bytes of a small shipment's records beside their text.
 enum { SECURE_RECORDS_BESIDES_BYTES = 1024 };
 
-// Shipments at rest beyond this many go back to the allocator.
+// Unused shipments beyond this many go back to the allocator.
 enum { FREE_COUNT_MAX = 256 };
 
 void sender_init(struct sender *sender, struct buffer_pool *pool, const struct turn_bounds *bounds) {
@@ -72,7 +72,7 @@ void connection_plug(struct connection *connection, int socket, int out) {
     connection->out = out;
     connection->cancelling = connection->large = connection->ended = false;
     connection->broken = connection->ending = false;
-    connection->lag = 0; // the sockets are others
+    connection->lag = 0; // the lag was that of the sockets before
     connection->hurries = false;
 }
 
@@ -107,13 +107,14 @@ void connection_close(struct connection *connection) {
 
 void connection_want(struct connection *connection, uint8_t *memory, size_t bytes) {
     connection->direct = memory;
-    assert(bytes < 1u << CONNECTION_DIRECT_BITS); // a turn's part
+    // A large frame is received in parts of at most one turn's bytes
+    assert(bytes < 1u << CONNECTION_DIRECT_BITS);
     connection->direct_bytes = bytes & ((1u << CONNECTION_DIRECT_BITS) - 1);
     if (memory)
         connection->large = true;
 }
 
-// Returns how much may arrive at a time; 0: as much as comes.
+// Returns how many bytes an arrival may have; 0: no bound.
 static uint32_t arrival_most(const struct connection *connection) {
     if (connection->share == SHARE_SMALL)
         return SMALL_ARRIVAL_BYTES;
@@ -126,7 +127,7 @@ static void receive_arrivals(struct connection *connection, struct io *io) {
     io_receive(io, connection->socket, connection->token, most);
 }
 
-// Receives on a secure connection, also after the peer has said its end: the socket itself may go on.
+// Receives on a secure connection, even after the peer's close_notify: the socket itself may have more.
 static void receive_sealed(struct connection *connection, struct io *io) {
     if (connection->secure->socket_ended || connection->ending)
         return;
@@ -164,7 +165,7 @@ void connection_pause(struct connection *connection, struct io *io) {
 }
 
 bool connection_received(struct connection *connection, const struct io_event *event) {
-    // An arrival that begins no large frame (connection_want would say so again) ends the large mode.
+    // A large frame that goes on calls connection_want again. Any other arrival ends the large mode.
     if (event->buffer)
         connection->large = false;
     connection_note(connection, event);
@@ -223,9 +224,9 @@ static struct shipment *gather(const struct connection *connection, struct outbo
     return shipment;
 }
 
-// Parcels wait in lanes here, and in a row where the kernel has them. There a parcel costs less, as it is
-// copied while it is in the cache. Parcels are therefore kept back from the kernel only for the sake of
-// others that go ahead of them.
+// Notes how far the peer lags. Parcels wait in lanes in the outbox, but in one row in the kernel. A parcel in the
+// kernel costs less, as it is copied while it is in the cache. The kernel's backlog is therefore limited only if urgent
+// parcels overtake others.
 static void note_lag(struct connection *connection, const struct outbox *outbox, bool ahead, struct io *io,
                      const struct sender *sender) {
     connection->lag = lag_after(connection->lag, outbox->bytes, sender->bounds->lagging_bytes) & 3;
@@ -247,12 +248,12 @@ static bool seal(struct connection *connection, struct sender *sender) {
     return sealed;
 }
 
-// Seals parcels that wait, as far as they may be ahead of the socket. Sealed plaintext isn't kept.
+// Seals waiting parcels, as many as may be ahead of the socket. Plaintext isn't kept once it is sealed.
 static enum sending ship_sealed(struct connection *connection, struct io *io, struct sender *sender,
                                 struct parcel_list *done) {
     struct secure *secure = connection->secure;
     if (!sender->scratch)
-        sender->scratch = memory_take(SECURE_RECORD_BYTES_MAX); // without it, records are smaller
+        sender->scratch = memory_take(SECURE_RECORD_BYTES_MAX); // NULL: records are smaller
     connection->shipment = shipment_take(sender);
     bool sealed = connection->shipment && seal(connection, sender);
     if (secure->plain && (!sealed || secure->plain->bytes == 0))
@@ -309,7 +310,7 @@ enum sending connection_send(struct connection *connection, struct io *io, struc
     return connection_send_from(connection, &connection->outbox, io, sender, done);
 }
 
-// Whether more is under way now.
+// Seals the rest of the present shipment. Returns whether a send is under way now.
 static bool go_on_sealing(struct connection *connection, struct io *io, struct sender *sender,
                           struct parcel_list *done) {
     struct secure *secure = connection->secure;
@@ -335,7 +336,7 @@ bool connection_finish(struct connection *connection, struct io *io, struct send
         return true;
     assert(!connection->shipment && !secure->plain);
     secure_finish(secure);
-    struct parcel_list none; // nothing is carried
+    struct parcel_list none; // stays empty: no parcels are sealed
     parcel_list_init(&none);
     return !secure->output || connection->broken || connection->ending ||
            ship_sealed(connection, io, sender, &none) != SENDING_BUSY;
@@ -362,7 +363,7 @@ enum sending connection_sent(struct connection *connection, struct io *io, struc
 
 // --- Ending
 
-// Sends the cipher's last word, as far as the socket has room for it: nobody waits.
+// Sends the cipher's close_notify if the socket has room now. Nobody waits for the result.
 static void send_goodbye(struct connection *connection, struct io *io) {
     struct secure *secure = connection->secure;
     secure_finish(secure);
@@ -387,9 +388,9 @@ bool connection_at_rest(const struct connection *connection) {
     return connection->receiving == RECEIVING_NOTHING && !connection->watching && !connection->shipment;
 }
 
-// --- Without TLS
+// --- TLS
 
-// Receiving on a secure connection: events of the socket become events of their plaintext.
+// Turns the socket's IO_RECEIVED events into IO_RECEIVED events of the plaintext.
 
 void connection_received_records(struct connection *connection, const struct io_event *event) {
     struct secure *secure = connection->secure;
@@ -412,8 +413,8 @@ bool connection_waits(const struct connection *connection) {
     return connection->secure->deferred != NULL;
 }
 
-// Opens as much as there is room for; how much that is. Each record by itself goes to where it is read, so one that would
-// be cut waits for the next room.
+// Opens records as far as there is room, and returns the bytes. A record that doesn't fit waits for the next call,
+// unless there are no bytes yet: each record is written by itself to where it is read.
 static size_t open_to(struct secure *secure, uint8_t *out, size_t room) {
     size_t bytes = 0;
     for (size_t count; bytes < room && (!bytes || secure->next_bytes <= room - bytes); bytes += count) {
@@ -424,7 +425,7 @@ static size_t open_to(struct secure *secure, uint8_t *out, size_t room) {
     return bytes;
 }
 
-// The next bytes: where they are wanted, or in a buffer.
+// Opens the next bytes, into connection->direct if that is set, else into a buffer. Returns whether there were any.
 static bool open_more(struct connection *connection, struct io_event *event) {
     struct secure *secure = connection->secure;
     if (!secure->arrival && !secure->deferred)
@@ -446,7 +447,7 @@ static bool open_more(struct connection *connection, struct io_event *event) {
     return event->result > 0;
 }
 
-// How it ended, once; false: it hasn't, or that was told.
+// Reports once how the plaintext ended. Returns false if the end hasn't come, or was reported before.
 static bool tell_final(struct secure *secure, struct io_event *event) {
     if (secure->final_told || !(secure->broken || secure->peer_finished))
         return false;

@@ -13,12 +13,13 @@
 #include "core/base/memory.h"
 #include "io/log.h"
 
-// The seam of io/io.h over epoll, for kernels and containers that refuse io_uring.
+// Implements the seam of io/io.h over epoll, for kernels and containers that refuse io_uring.
 //
-// Success: each verb fills the descriptor's operation and puts it into a list; io_run carries the list
-// out (epoll.c), waits, and hands out events (epoll.c).
+// Success: a verb fills the descriptor's operation and puts the operation into a list. io_run carries out the list,
+// waits, and hands out events.
 //
-// Failure: an operation's failure is its event's result. Sockets are closed, others woken at once.
+// Failure: a failed operation has its error in the event's result. Closing a socket and waking another io take effect
+// at once.
 
 // --- Verbs
 
@@ -42,7 +43,7 @@ static void epoll_accept(struct io *io, int socket, uint64_t token) {
     note_receive(io, socket, OPERATION_ACCEPT, token);
 }
 
-// Reads and sends don't wait whatever the socket is; this would.
+// Makes the socket non-blocking and notes the connect. Reads and sends pass MSG_DONTWAIT; connect(2) has no such flag.
 static int epoll_connect(struct io *io, int socket, const struct sockaddr *address, uint32_t bytes,
                          uint64_t token) {
     struct socket_table *sockets = &epoll_of(io)->sockets;
@@ -258,12 +259,12 @@ const struct io_ops epoll_ops = {
 
 // --- Submission
 
-// Carries out the operations that were noted. Sends go at once as far as the socket takes them, receives wait
-// for epoll unless something is there already, files are the worker's.
+// Carries out the noted operations. A send writes at once as much as the socket takes. A receive waits for epoll,
+// unless something may be readable already. The worker does file operations.
 //
-// Success: a socket is watched edge-triggered with one call in its life. It is watched for room to send only
-// from a send that found none, until room is told of that no send waits for. Failure: an operation whose
-// socket can't be watched ends with that error.
+// Success: a socket is watched edge-triggered, with one call for its whole life. Room to send is watched from the first
+// send that finds no room, until epoll reports room while no send waits. Failure: if a socket can't be watched, its
+// operation ends with that error.
 
 // --- What epoll watches
 
@@ -283,8 +284,8 @@ static int watch(struct epoll_io *io, struct socket_slot *slot, uint32_t events)
     return control(io, slot->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, slot, events);
 }
 
-// Before the descriptor's number means something else. Closing alone would not do while another process holds
-// a copy.
+// Removes a descriptor from epoll before its number is reused. Closing alone would not do while another process has a
+// copy.
 void epoll_forget(struct epoll_io *io, struct socket_slot *slot) {
     if (slot->watched)
         control(io, EPOLL_CTL_DEL, slot, 0);
@@ -295,7 +296,7 @@ void epoll_unwatch_room(struct epoll_io *io, struct socket_slot *slot) {
     control(io, EPOLL_CTL_MOD, slot, slot->watched & ~(uint32_t)EPOLLOUT);
 }
 
-// --- Carrying out what was noted
+// --- Carrying out noted operations
 
 void epoll_go_on_sending(struct epoll_io *io, struct operation *operation) {
     int result = socket_send(operation, &io->entries);
@@ -307,7 +308,7 @@ void epoll_go_on_sending(struct epoll_io *io, struct operation *operation) {
         if (result == 0)
             return;
     }
-    // After a part has gone, sending the rest tells what is wrong.
+    // After a part was sent, sending the rest tells the error.
     operation_end(io, operation, operation->sent ? (int32_t)operation->sent : result);
 }
 
@@ -322,7 +323,7 @@ static void begin_connecting(struct epoll_io *io, struct operation *operation) {
     operation_end(io, operation, result);
 }
 
-// A listening socket that has nobody left to accept must say so instead of waiting.
+// Makes a listening socket non-blocking: accept must fail instead of waiting if there is no connection left.
 static int make_nonblocking(int socket) {
     int flags = fcntl(socket, F_GETFL);
     return flags < 0 || fcntl(socket, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
@@ -335,8 +336,8 @@ static int watch_arrivals(struct epoll_io *io, struct socket_slot *slot) {
     return result < 0 ? result : watch(io, slot, ARRIVALS);
 }
 
-// The change may have been told of before anybody waited for it, and others are told of likewise: so this
-// looks.
+// Checks whether the peer has gone. epoll may have reported the change before the watch began, and reports other
+// changes in the same way.
 void epoll_look_whether_gone(struct epoll_io *io, struct operation *operation) {
     operation->state = STATE_WAITING;
     io->entries++;
@@ -381,20 +382,19 @@ void epoll_submit_out(struct epoll_io *io) {
 
 // --- A turn
 
-// A turn of an epoll io: noted operations are carried out, epoll is asked once, and the events are handed
-// out.
+// A turn of an epoll io: carries out noted operations, asks epoll once, and hands out events.
 //
-// Success: ready sockets are read one arrival at a time as the caller asks for events, so that a buffer is
-// used again while it is in the cache. A turn reads as often as buffers are lent, in turns from each socket;
-// the rest is first in the next turn. A turn that has enough to do already (sends that have gone) passes
-// epoll over if the turn before looked.
+// Success: ready sockets are read one arrival at a time as the caller asks for events, so that a buffer is used again
+// while it is in the cache. A turn reads at most as many times as buffers are lent, from each socket in turn; other
+// ready sockets come first in the next turn. A turn that has enough to do already (finished sends) skips epoll if the
+// turn before asked epoll.
 //
-// Failure: epoll_wait fails only in passing. Any other failure is a bug of ours and ends the program.
+// Failure: epoll_wait fails only with EINTR. Any other failure is a bug of the hub and ends the program.
 
-// After these a read that brings less than was asked for doesn't mean that nothing is left.
+// After these events a read that brings fewer bytes than asked for may leave bytes behind.
 enum { DOUBTS = EPOLLRDHUP | EPOLLPRI | EPOLLHUP | EPOLLERR };
 
-// --- What epoll tells
+// --- Events from epoll
 
 static void collect_files(struct epoll_io *io) {
     struct list finished;
@@ -420,7 +420,7 @@ static void handle_events(struct epoll_io *io, struct socket_slot *slot, uint32_
         operation_end(io, &slot->send, socket_connected(slot->socket));
     else if (has_news)
         epoll_go_on_sending(io, &slot->send);
-    else if (events == EPOLLOUT) // a Unix socket tells of room whenever its peer reads
+    else if (events == EPOLLOUT) // epoll reports room on a Unix socket whenever the peer reads
         epoll_unwatch_room(io, slot);
 }
 
@@ -436,7 +436,7 @@ static int milliseconds_until(uint64_t deadline_ns) {
     return milliseconds > INT_MAX ? INT_MAX : (int)milliseconds;
 }
 
-// Asks epoll once; whether it told of anything.
+// Asks epoll once. Returns whether epoll reported events.
 static bool look_for_events(struct epoll_io *io, uint64_t deadline_ns) {
     io->entries++;
     int count = epoll_wait(io->epoll, io->events, EVENTS_MAX, milliseconds_until(deadline_ns));
@@ -460,7 +460,7 @@ static bool look_for_events(struct epoll_io *io, uint64_t deadline_ns) {
 
 // --- Events
 
-// Makes the operation's event, and lets go of it unless it goes on.
+// Makes the operation's event. Frees the operation unless it goes on.
 static void report_result(struct epoll_io *io, struct operation *operation, int32_t result, bool more,
                           struct io_event *event) {
     static const enum io_event_kind kinds[] = {
@@ -480,7 +480,7 @@ static void report_result(struct epoll_io *io, struct operation *operation, int3
     if (more)
         return;
     operation->state = STATE_NONE;
-    // No listening socket and no file is closed through this io.
+    // Listening sockets and files aren't closed through this io, so their slots are released here.
     if (kind == OPERATION_ACCEPT || kind == OPERATION_WRITE || kind == OPERATION_SYNC)
         epoll_forget(io, socket_slot_find(&io->sockets, operation->socket));
 }
@@ -502,7 +502,7 @@ void epoll_fill_reserve(struct epoll_io *io) {
     }
 }
 
-// The one that came home last if there is one, since it is in the cache.
+// Takes a buffer: from the pool the buffer that was given back last, which is in the cache; else from the reserve.
 static struct buffer *take_buffer(struct epoll_io *io) {
     struct buffer *buffer = buffer_take(io->pool);
     if (!buffer && io->reserve_count)
@@ -524,7 +524,7 @@ static int32_t receive_one(struct epoll_io *io, struct socket_slot *slot, struct
     return result;
 }
 
-// Tries what is ready; false when there was nothing after all.
+// Reads from a ready socket, or accepts. Returns false if there was nothing to read.
 static bool try_arrival(struct epoll_io *io, struct operation *operation, struct io_event *event) {
     struct socket_slot *slot = socket_slot_find(&io->sockets, operation->socket);
     struct buffer *buffer = NULL;
@@ -582,8 +582,8 @@ static bool has_work(const struct epoll_io *io) {
     return !list_empty(&io->ended) || !list_empty(&io->ready);
 }
 
-// Returns whether there is an event. Operations that end from now on wait for the next turn: a handler that
-// keeps making events can't keep the loop from running.
+// Returns whether there is an event. Operations that end from now on wait for the next turn: a handler that makes new
+// events endlessly can't keep the loop from running.
 static bool gather_events(struct epoll_io *io) {
     for (struct list *link; (link = list_take(&io->ended));)
         list_append(&io->due, link);
@@ -592,7 +592,7 @@ static bool gather_events(struct epoll_io *io) {
     return !list_empty(&io->due) || io->signals.ready || io->early_there;
 }
 
-// Looks at epoll until something is there: for a while without falling asleep, if that pays.
+// Asks epoll until there are events: at first without sleeping, if that pays.
 static void wait_for_events(struct epoll_io *io, uint64_t deadline_ns) {
     uint64_t now_ns = io->spin.max_ns ? io_clock_ns() : 0;
     bool spins = spin_pays(&io->spin) && deadline_ns > now_ns;
@@ -612,7 +612,7 @@ void epoll_run(struct io *base, uint64_t deadline_ns) {
     epoll_submit_out(io);
     uint64_t began_ns = io->spin.max_ns ? io_clock_ns() : 0;
     io->reads_left = io->reads_max;
-    // Sends that have gone are enough for a turn; the next one has to look again.
+    // Finished sends are enough work for a turn, but the next turn must ask epoll again.
     io->passed_over = has_work(io) && !io->passed_over;
     if (!io->passed_over)
         wait_for_events(io, has_work(io) ? 0 : deadline_ns);

@@ -91,9 +91,9 @@ int32_t socket_read(struct socket_slot *slot, void *memory, size_t bytes) {
             slot->readable = false;
         return -errno;
     }
-    // Less than was asked for means that there is no more, and that more will be told of. A read that stops
-    // early is the exception: at the end, at urgent data, and behind descriptors that a peer passes along
-    // with its bytes (they are not taken, which the flags say).
+    // Fewer bytes than asked for mean that the socket is empty, and that epoll will report the next bytes. Exceptions
+    // are reads that stop early: at the end, at urgent data, and after descriptors that a peer passes with its bytes
+    // (msg_flags says that these aren't taken).
     if ((size_t)count < vector.iov_len && !slot->doubtful && !message.msg_flags)
         slot->readable = false;
     return (int32_t)count;
@@ -117,7 +117,7 @@ int socket_connect(const struct operation *operation) {
     return errno == EINPROGRESS || errno == EINTR ? -EAGAIN : -errno;
 }
 
-// A socket that was shut down meanwhile has no peer, and perhaps no error either.
+// Returns the result of a connect. A socket that was shut down meanwhile has no peer, and perhaps no error either.
 int socket_connected(int socket) {
     int error = 0;
     socklen_t bytes = sizeof error;
@@ -128,7 +128,7 @@ int socket_connected(int socket) {
     return getpeername(socket, (struct sockaddr *)&peer, &peer_bytes) < 0 ? -ECONNABORTED : 0;
 }
 
-// Returns the rest of the vectors, as vectors of its own; the caller's stay as they are.
+// Copies the vectors that aren't sent yet, and returns their number. The caller's vectors stay as they are.
 static unsigned remainder_of(const struct operation *operation, struct iovec rest[IO_VECTORS_MAX]) {
     size_t skip = operation->sent;
     unsigned from = 0;
@@ -201,7 +201,7 @@ static void work(struct operation *operation) {
     operation->result = (int32_t)(result < 0 ? -errno : result);
 }
 
-// The next job, or NULL when there will be none. Called and left with the lock held.
+// Waits for the next job. Returns NULL at the worker's end. The caller holds the lock before and after.
 static struct list *wait_for_job(struct worker *worker) {
     while (list_empty(&worker->jobs) && !worker->over)
         pthread_cond_wait(&worker->assigned, &worker->lock);

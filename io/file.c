@@ -1,8 +1,7 @@
-// The verbs on files that are done at once: opening, cutting back, closing. They are the same for every
-// backend.
+// The verbs on files that act at once: open, reserve, cut, replace, close. They are the same for every backend.
 //
-// Success: the file is there or is made, and its end is known. Failure: the kernel's -errno; a file that had
-// been opened is closed again.
+// Success: the file exists, and its length is known. Failure: the kernel's -errno; a file that was opened is closed
+// again.
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +17,7 @@
 
 enum { FLAGS = O_RDWR | O_APPEND | O_CLOEXEC | O_NOCTTY };
 
-// A new name outlasts a crash once its directory is synced.
+// Syncs the directory of a path, so that a new name survives a crash.
 static int sync_directory(const char *path) {
     char copy[PATH_MAX];
     if (strlen(path) >= sizeof copy)
@@ -32,7 +31,7 @@ static int sync_directory(const char *path) {
     return result;
 }
 
-// Makes the file, or opens it if it is there. The descriptor or -errno.
+// Makes the file, or opens a file that exists. Returns the descriptor or -errno.
 static int open_or_make(const char *path) {
     int descriptor = open(path, FLAGS | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
     if (descriptor < 0) {
@@ -48,7 +47,7 @@ static int open_or_make(const char *path) {
     return descriptor;
 }
 
-// Reads length and last byte.
+// Reads the file's length and last byte.
 static int look_at_file(struct io_file *file) {
     struct stat status;
     if (fstat(file->number, &status) < 0)
@@ -76,7 +75,8 @@ int io_file_open(struct io *io, const char *path, struct io_file *file) {
     return result;
 }
 
-// The file's bound, as the process is told. (The library's own call is another one, which the sandbox has no use for.)
+// Returns the process's bound of a file's length. (getrlimit of the C library uses prlimit64, which the sandbox doesn't
+// allow.)
 static uint64_t file_bytes_max(void) {
     struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
 #ifdef SYS_getrlimit
@@ -112,7 +112,7 @@ int io_file_cut(struct io *io, struct io_file *file, uint64_t written) {
     (void)io;
     uint64_t before = file->bytes;
     int result = look_at_file(file);
-    if (result < 0) { // what is there now can't be known
+    if (result < 0) { // the file's content can't be known
         file->bytes = before + written;
         file->torn = true;
         return result;

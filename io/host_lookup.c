@@ -39,7 +39,7 @@ bool host_lookup_ask(struct host_lookup *lookup, const char *host, uint16_t port
     return true;
 }
 
-// Returns whether the bytes are the answer to the last question. A packet comes whole.
+// Takes a packet. Returns whether it is the answer to the last question. A packet comes whole.
 static bool take_answer(struct host_lookup *lookup, const struct io_event *event) {
     struct resolver_answer answer;
     if (event->result != sizeof answer || !lookup->asks)
@@ -52,7 +52,7 @@ static bool take_answer(struct host_lookup *lookup, const struct io_event *event
     return true;
 }
 
-// Returns whether the event says that the resolver has ended, and not that the receive alone has.
+// Returns whether the event means that the resolver has ended, and not only the receive.
 static bool is_end(const struct io_event *event) {
     return event->result <= 0 && event->result != -ENOBUFS && event->result != -EINTR &&
            event->result != -ECANCELED;

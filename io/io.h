@@ -1,14 +1,13 @@
-// THE SEAM between the hub and the kernel. Behind it stand the real kernel, by one of the backends
-// (io/io_dispatch.c), and the tests' simulated one (tests/sim). The router is compiled once and linked with
-// the one or the other.
+// THE SEAM between the hub and the kernel. Two implementations exist: the real kernel, by one of the backends
+// (io/io_dispatch.c), and the simulated kernel of the tests (tests/sim). The router is compiled once and linked with
+// either.
 //
-// One struct io belongs to one shard and to the thread that opened it. A verb only notes an operation. io_run
-// hands all of them to the kernel in one entry, waits, and gathers those that have ended; io_next hands the
-// ends out one by one. Nothing calls back: the caller takes events from a queue, so handlers never nest.
+// One struct io belongs to one shard and to the thread that opened the io. A verb only notes an operation. io_run hands
+// all noted operations to the kernel in one entry, waits, and gathers the operations that have ended. io_next hands out
+// these events one by one. The io makes no callbacks: the caller takes events from a queue, so handlers never nest.
 //
-// A token is the caller's own 56-bit number (the top 8 bits are the implementation's). Each event of the
-// operation has it. Sockets are whole numbers that the implementation understands (file descriptors for
-// io_uring).
+// A token is the caller's own 56-bit number (the top 8 bits are the implementation's). Each event of the operation has
+// the token. Sockets are whole numbers that the implementation understands (file descriptors for io_uring).
 #pragma once
 
 #include <stdbool.h>
@@ -28,193 +27,191 @@ enum io_event_kind {
     IO_SIGNAL,    // result: the signal's number
     IO_WRITTEN,   // result: bytes, or -errno
     IO_SYNCED,    // result: 0 or -errno
-    IO_GONE,      // result: 0: the peer has gone; or -errno: nobody looks any more
+    IO_GONE,      // result: 0, the peer has gone; or -errno, the watch has ended
     IO_CONNECTED, // result: 0 or -errno
 };
 
 struct io_event {
     enum io_event_kind kind;
-    // The operation goes on and will bring further events. Every operation ends with exactly one event
-    // without it.
+    // The operation goes on and will bring further events. The last event of an operation has `more` false.
     bool more;
     int32_t result;
     uint64_t token;
-    // With io_receive and result > 0: the buffer that holds the bytes, from its start; one reference, now the
-    // caller's.
+    // With io_receive and result > 0: the buffer with the bytes, from its start. The caller owns one reference.
     struct buffer *buffer;
 };
 
-// Ways into a real kernel.
+// Implementations over a real kernel.
 enum io_backend {
     IO_URING, // io_uring, Linux 6.1
     IO_EPOLL, // epoll and plain system calls
 };
 
-enum { IO_VECTORS_MAX = 1024 }; // of one send or write
+enum { IO_VECTORS_MAX = 1024 }; // in one send or write
 
 struct io_options {
-    struct buffer_pool *pool;  // receive buffers are taken from here; outlives the io
-    uint32_t buffers_provided; // how many the kernel has at a time; a power of two
-    enum io_backend backend;   // the same one for all shards of a process
-    uint64_t spin_ns;          // how long io_run may look again and again before it sleeps; 0: not at all
-    uint64_t hold_ns; // how long a wait may be held, so that more comes of it; 0, or with spin_ns: not at all
-    bool restricted;  // of io_uring no more than the hub uses, as far as the kernel lets it be
+    struct buffer_pool *pool;  // source of receive buffers; must outlive the io
+    uint32_t buffers_provided; // buffers that the kernel has at a time; a power of two
+    enum io_backend backend;   // must be the same for all shards of a process
+    uint64_t spin_ns;          // how long io_run may poll before it sleeps; 0: not at all
+    // How long a wait may be held, so that a wake brings more events; 0, or with spin_ns: not at all
+    uint64_t hold_ns;
+    bool restricted; // restrict the ring to the operations that the hub uses, if the kernel can
 };
 
-// Opens the calling thread's io. 0, or -errno with *why set to static text that says what was refused.
+// Opens an io for the calling thread. Returns 0; or -errno, and sets *why to static text that says what was refused.
 int io_open(struct io **out, const struct io_options *options, const char **why);
-// Closes it. Every socket must have been closed and every operation have ended; buffers lent go back to the
-// pool.
+// Closes the io. Every socket must have been closed and every operation have ended. Lent buffers go back to the pool.
 void io_close(struct io *io);
 
-// Whether io_open with this backend could succeed on the calling thread: 0, or as io_open. For the real
-// kernel alone.
+// Checks whether io_open with this backend can succeed on the calling thread. Returns as io_open. Only for the real
+// kernel.
 int io_try(enum io_backend backend, const char **why);
-// Whether it does no more than the hub uses: it was to be restricted and could be, or has no ring to restrict.
+// Returns whether the ring allows no more operations than the hub uses. True if the backend has no ring.
 bool io_is_restricted(const struct io *io);
-// Returns the backend's name, in a word: static text.
+// Returns the backend's name, one word of static text.
 const char *io_name(const struct io *io);
 
-// From now on at most so many buffers are lent at a time, and no more than io_open was told. Buffers lent
-// beyond that go back to the pool, at once where the kernel lets them go.
+// Bounds the buffers that are lent at a time; the count in io_options stays the upper bound. Lent buffers beyond the
+// bound go back to the pool, at once if the kernel can return them.
 void io_provide_buffers(struct io *io, uint32_t buffers);
 
-// Nanoseconds of a clock that never steps back, as read by the last io_run (or by io_open).
+// Returns the time of the last io_run (or of io_open) in ns, by a clock that never steps back.
 uint64_t io_now(const struct io *io);
-// Nanoseconds of that clock, read at the call.
+// Reads that clock, in ns.
 uint64_t io_clock(const struct io *io);
-// Nanoseconds of a processor that the calling thread has used; 0 where nobody knows.
+// Returns the processor time that the calling thread has used, in ns; 0 if unknown.
 uint64_t io_cpu_ns(const struct io *io);
-// Nanoseconds since the beginning of 1970 by the wall clock as it is at the call; and milliseconds. The clock may be set
-// forward or back, and goes on while the machine sleeps. 0 before 1970.
+// Reads the wall clock: ns, or ms, since the beginning of 1970; 0 before 1970. The clock may be set forward or back,
+// and goes on while the machine sleeps.
 uint64_t io_wall_ns(const struct io *io);
 static inline uint64_t io_wall_ms(const struct io *io) {
     return io_wall_ns(io) / 1000000;
 }
 
-// Accepts connections on a listening socket until cancelled or until it fails: IO_ACCEPTED for each.
+// Accepts connections on a listening socket until cancelled or until a failure. IO_ACCEPTED comes for each connection.
 void io_accept(struct io *io, int socket, uint64_t token);
-// Opens a connection over TCP: the fresh socket, at once, or -errno. IO_CONNECTED, once, ends it. Until then
-// nothing else is done with the socket but io_shutdown of both directions, which gives it up: then it ends soon,
-// with an error. The address must stay until the event.
+// Opens a connection over TCP. Returns the fresh socket at once, or -errno. IO_CONNECTED comes once. Until then the
+// only call allowed on the socket is io_shutdown of both directions: it gives the connection up, and IO_CONNECTED comes
+// soon with an error. The address must stay until the event.
 int io_connect(struct io *io, const struct sockaddr *address, uint32_t bytes, uint64_t token);
-// From now on the kernel gives new connections to the other socket that listens on this one's address, if
-// there is one (listener_open, shared). Connections that the kernel has begun to give to this one still come.
-// At once; no event.
+// Makes the kernel give new connections to another socket that listens on the same address, if there is one
+// (listener_open, shared). Connections that the kernel has begun to give to this socket still come. Takes effect at
+// once; no event.
 void io_yield_listener(struct io *io, int socket);
-// Receives into buffers of the pool (buffer_arrival) until cancelled, the peer's end, or an error:
-// IO_RECEIVED for each arrival. Ends with -ENOBUFS when no buffer was there (Linux 6.1 looks for the next one
-// before anything arrives). May end at any time without more (the last arrival's event says so): the caller
-// arms it again. With `most`, ends with its first event, which brings so many bytes at most (ARRIVAL_BYTES_MAX).
+// Receives into buffers of the pool (buffer_arrival) until cancelled, the peer's end, or an error. IO_RECEIVED comes
+// for each arrival. The receive ends with -ENOBUFS if there is no buffer (Linux 6.1 takes the next buffer before
+// anything arrives). It may end at any time (the event has `more` false): the caller then arms it again. With `most` >
+// 0, it ends with its first event, which brings at most `most` bytes (up to ARRIVAL_BYTES_MAX).
 void io_receive(struct io *io, int socket, uint64_t token, uint32_t most);
-// Receives once, up to `bytes`, straight into the caller's memory, which must stay until the event.
+// Receives once, up to `bytes`, straight into the caller's memory. The memory must stay until the event.
 void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes);
-// Sends the vectors (1 to IO_VECTORS_MAX of them, not all empty) in order, and ends with the number of bytes
-// sent. All are sent, unless the socket fails or the kernel is interrupted on the way: then there are fewer,
-// and sending the rest tells which it was. The vectors and their targets must stay until the event. One at a
-// time a socket: the caller's duty.
+// Sends the vectors in order (1 to IO_VECTORS_MAX vectors, not all empty). The event has the number of bytes sent. The
+// number is smaller than the sum only if the socket fails or the kernel is interrupted; sending the rest tells which.
+// The vectors and their memory must stay until the event. The caller must send only one at a time on a socket.
 void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count);
-// Sends at once what there is room for, while no send is under way: a last word that nobody waits for. No event.
+// Sends at once as many bytes as there is room for, while no send is under way. For a last message with no event.
 void io_send_now(struct io *io, int socket, const void *bytes, size_t count);
-// Ends the operation io_accept or io_receive(_into) with this token on this socket soon, with -ECANCELED if
-// nothing else comes first. Nothing happens if it has ended.
+// Ends an io_accept or io_receive(_into) with this token on this socket soon, with -ECANCELED if no other event comes
+// first. Does nothing if the operation has ended.
 void io_cancel(struct io *io, int socket, uint64_t token);
-// Shuts one or both directions down, as shutdown(2), at once and after operations that were noted before.
-// Operations under way end. No event. Bytes that a Unix socket has received until then can still be read
-// (SHUT_RD).
+// Shuts one or both directions down, as shutdown(2), at once and after operations that were noted before. Operations
+// under way end. No event. Bytes that a Unix socket has received until then can still be read after SHUT_RD.
 void io_shutdown(struct io *io, int socket, int how);
-// Whether nothing that is sent could reach the peer any more, as far as the kernel knows, at once. The kernel
-// knows when the peer has closed a Unix socket. Over TCP a close looks as if the peer had shut its direction
-// down, until the peer answers a send with a reset.
+// Asks the kernel at once whether the peer has gone, so that no bytes sent could reach the peer. The kernel knows when
+// the peer has closed a Unix socket. Over TCP a close looks like a shutdown of the peer's direction, until the peer
+// answers a send with a reset.
 bool io_is_peer_gone(struct io *io, int socket);
-// Watches a socket whose peer's end was received, in place of a receive: IO_GONE once the peer has gone
-// altogether, as above. Over TCP the kernel asks the peer every PROBE_S seconds from now on, so that one that
-// has gone is told from one that is silent. May end at any time with -EAGAIN: the caller watches again.
+// Watches a socket after the peer's end, in place of a receive. IO_GONE comes once the peer has gone (io_is_peer_gone).
+// Over TCP the kernel probes the peer every PROBE_S seconds from now on, to tell a peer that has gone from a silent
+// peer. May end at any time with -EAGAIN: the caller must watch again.
 enum { PROBE_S = 10 };
 void io_watch(struct io *io, int socket, uint64_t token);
-// Ends that soon, with -ECANCELED if nothing else comes first. Nothing happens if it has ended.
+// Ends a watch soon, with -ECANCELED if no other event comes first. Does nothing if the watch has ended.
 void io_unwatch(struct io *io, int socket, uint64_t token);
-// Where a connection comes from: of a Unix socket the user whose process connected, else the address, without its
-// port; IPv4's has four bytes. All zero when the peer has gone.
+// Where a connection comes from. For a Unix socket, the user of the process that connected; else the address without
+// the port, 4 bytes of it for IPv4. All zero if the peer has gone.
 struct io_origin {
     bool is_user, is_v4;
     uint32_t user;
     uint8_t address[16];
 };
 void io_peer_origin(struct io *io, int socket, struct io_origin *out);
-// From now on the kernel keeps no more than about so many bytes of a send, or, with 0, as much as it likes
-// again. Where the peer is near, these are bytes that the peer hasn't taken, else bytes that haven't gone to
-// it. At once, as far as the kernel allows. A Unix socket keeps little anyway.
+// Bounds the bytes that the kernel keeps of a send, roughly and at once, as far as the kernel allows; 0 removes the
+// bound. On the same machine these are bytes that the peer hasn't read, else bytes that haven't left. A Unix socket
+// keeps little anyway.
 void io_limit_backlog(struct io *io, int socket, uint32_t bytes);
-// A number that is another one when the peer has taken something of what was sent, as far as the kernel
-// knows, at once. A Unix socket's may be the same again once more was sent.
+// Returns a number that changes when the peer takes bytes that were sent, as far as the kernel knows. On a Unix socket,
+// a new send may bring an old number back.
 uint32_t io_ack_mark(struct io *io, int socket);
 // Closes a socket on which no operation is under way. No event.
 void io_close_socket(struct io *io, int socket);
-// Reports arrivals of the signals that the process has blocked and routed here (SIGTERM, SIGINT, SIGHUP):
-// IO_SIGNAL for each. At most one io of a process does.
+// Reports each arrival of the signals that the process has blocked and routed here (SIGTERM, SIGINT, SIGHUP) as
+// IO_SIGNAL. At most one io of a process may do so.
 int io_signals(struct io *io, uint64_t token);
 
-// --- Programs, which the keeper starts (keeper.h) and reports on, on a socket that is received from as any
+// --- Programs. The keeper starts them (keeper.h), and reports on a socket that the hub receives from as usual
 
-// Has the keeper start the program that the command names. Returns at once, and nobody waits for the program. 0: *in is a
-// socket to the program's standard input, and *out one from its standard output. Else -errno: -EAGAIN when the keeper
-// doesn't keep up.
+// Makes the keeper start the program that the command names. Returns at once, without waiting for the program. Returns
+// 0, with *in a socket to the program's standard input and *out a socket from its standard output. Else returns -errno:
+// -EAGAIN if the keeper doesn't keep up.
 int io_start(struct io *io, int keeper, const void *command, size_t bytes, int *in, int *out);
-// Kills all of a process group, at once.
+// Kills all processes of a process group, at once.
 void io_kill_group(struct io *io, int group);
-// Tells the keeper something else. 0 or -errno, likewise.
+// Sends the keeper another command. Returns as io_start.
 int io_tell_keeper(struct io *io, int keeper, const void *command, size_t bytes);
 
 // --- A file that grows at its end, line by line (the journal)
 
 struct io_file {
-    int number;     // what the verbs take
-    uint64_t bytes; // its length
-    bool torn;      // its last byte is no line feed
+    int number;     // the number for io_file_*
+    uint64_t bytes; // the file's length
+    bool torn;      // the last byte is no line feed
 };
 
-// Opens a regular file for appending, at once; makes it if it isn't there, with mode 0600, and syncs its
-// directory then. 0 or -errno; -EOPNOTSUPP when it is no regular file. May wait for the disk.
+// Opens a regular file for appending, at once. Makes a missing file with mode 0600, and syncs the directory then.
+// Returns 0 or -errno; -EOPNOTSUPP if the file isn't regular. May wait for the disk.
 int io_file_open(struct io *io, const char *path, struct io_file *file);
-// Appends the vectors (1 to IO_VECTORS_MAX of them, not all empty) and ends with IO_WRITTEN and the number of
-// bytes; there may be fewer, and writing the rest tells why. The vectors and what they point at must stay
-// until the event. One write or sync at a time a file: the caller's duty.
+// Appends the vectors (1 to IO_VECTORS_MAX vectors, not all empty). IO_WRITTEN has the number of bytes. After fewer
+// bytes than asked for, writing the rest tells why. The vectors and their memory must stay until the event. The caller
+// must begin only one write or sync at a time on a file.
 void io_file_write(struct io *io, const struct io_file *file, uint64_t token, const struct iovec *vectors,
                    unsigned count);
-// Makes what was written outlast a crash, as fdatasync(2), and ends with IO_SYNCED.
+// Makes written bytes survive a crash, as fdatasync(2). IO_SYNCED comes at the end.
 void io_file_sync(struct io *io, const struct io_file *file, uint64_t token);
-// Sets room aside for so many bytes more, at once, as far as the file system knows how. 0; -ENOENT when the file was removed,
-// so that nobody would ever read what is appended; or another -errno, why so much can't be appended. From any thread.
+// Reserves room for so many bytes more, at once, if the file system can. Returns 0; -ENOENT if the file was removed, so
+// that appended bytes could never be read; or another -errno, why so many bytes can't be appended. May be called from
+// any thread.
 int io_file_reserve(struct io *io, const struct io_file *file, uint64_t bytes);
-// Takes back bytes that were appended since the file was file->bytes long, at once, if it is `written` bytes
-// longer now: then nobody else has changed it. 0, or -errno when the bytes stay (-ESTALE: somebody else has
-// changed the file). bytes and torn are those of the file as it is then. Nothing may be under way.
+// Removes `written` bytes that were appended after file->bytes, at once. Does so only if the file has exactly that
+// length: else another process has changed the file, and -ESTALE comes back. Returns 0, or -errno if the bytes stay.
+// Afterwards `bytes` and `torn` are those of the file. No operation may be under way.
 int io_file_cut(struct io *io, struct io_file *file, uint64_t written);
-// Has the file's number stand for a file that was opened since, at once; the file before is closed. Other threads may use
-// the number meanwhile: it is never another file's. Takes `fresh` over. 0; or -errno, and `file` is what it was. Nothing may
-// be under way.
+// Makes the file's number stand for `fresh`, a file that was opened later, at once. Closes the old file and takes
+// `fresh` over. Other threads may use the number meanwhile: the number never means a third file. Returns 0; or -errno,
+// with `file` unchanged. No operation may be under way.
 int io_file_replace(struct io *io, struct io_file *file, struct io_file *fresh);
-// Closes it, at once. Nothing may be under way.
+// Closes the file, at once. No operation may be under way.
 void io_file_close(struct io *io, struct io_file *file);
 
-// Makes another shard's io_run return, from this io's thread; takes effect at this io's next io_run or
-// before.
+// Makes another shard's io_run return. Called on this io's thread; takes effect at this io's next io_run at the latest.
 void io_wake(struct io *io, struct io *other);
 
-// Hands everything noted to the kernel, and waits until there is an event, io_wake was called on it, or the
-// clock reaches deadline_ns (0: doesn't wait; UINT64_MAX: no deadline). Buffers the kernel used up are
-// replaced from the pool first.
+// Hands all noted operations to the kernel. Then waits until there is an event, io_wake was called for this io, or the
+// clock reaches deadline_ns (0: no wait; UINT64_MAX: no deadline). Before that, buffers that the kernel has used up are
+// replaced from the pool.
 void io_run(struct io *io, uint64_t deadline_ns);
-// The next event that io_run, or io_poll, gathered; false when there is none. Call until false before the next of them.
+// Takes the next event that io_run or io_poll gathered. Returns false if there is none. The caller must take all events
+// before the next io_run or io_poll.
 bool io_next(struct io *io, struct io_event *event);
-// Whether io_poll would find more, and is worth its entry. False once half of the receive buffers are used
-// up, and where something was handed over since the last events were gathered. Enters nothing.
+// Returns whether io_poll would find events and is worth a kernel entry. False once half of the receive buffers are
+// used up, or if operations were handed over since events were last gathered. Makes no kernel entry.
 bool io_has_arrivals(struct io *io);
-// Gathers what has come since of what was under way when io_run returned. Hands nothing over, and doesn't wait.
+// Gathers events of the operations that were under way when io_run returned. Hands over no operations, and doesn't
+// wait.
 void io_poll(struct io *io);
 
-// Kernel entries made so far, for statistics.
+// Returns the number of kernel entries so far, for statistics.
 uint64_t io_entries(const struct io *io);
-// Waits that were held, likewise.
+// Returns the number of held waits so far, for statistics.
 uint64_t io_held_waits(const struct io *io);

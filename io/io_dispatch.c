@@ -10,10 +10,9 @@
 #include "io/backend.h"
 #include "io/io.h"
 
-// The seam where there is a real kernel: each verb goes to the implementation that its io was opened with.
+// The seam with a real kernel: each verb calls the backend that the io was opened with.
 //
-// Success and failure are those of the implementation. This file adds the choice, and the probing of a peer
-// that is watched.
+// Success and failure are the backend's. This file adds the choice of a backend, and the probing of a watched peer.
 
 static const struct io_ops *const backends[] = {
     [IO_URING] = &uring_ops,
@@ -54,7 +53,7 @@ uint64_t io_now(const struct io *io) {
 }
 
 uint64_t io_clock(const struct io *io) {
-    (void)io; // every kernel's clock is the same one
+    (void)io; // all backends use the same clock
     return io_clock_ns();
 }
 
@@ -65,7 +64,7 @@ uint64_t io_cpu_ns(const struct io *io) {
 
 uint64_t io_wall_ns(const struct io *io) {
     struct timespec now;
-    (void)io; // every kernel's clock is the same one
+    (void)io; // all backends use the same clock
     clock_gettime(CLOCK_REALTIME, &now);
     return now.tv_sec < 0 ? 0 : (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
@@ -87,8 +86,8 @@ void io_accept(struct io *io, int socket, uint64_t token) {
     io->ops->accept(io, socket, token);
 }
 
-// A peer that gives a connection up may have to wait until the kernel has asked in vain. The kernel therefore
-// asks twice, for 3 s in all.
+// Makes a TCP socket for a client. A connect that is given up may have to wait until the kernel's attempts have failed.
+// The kernel therefore tries only twice, for 3 s in all.
 static int open_socket(int family) {
     int fresh = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, again = 1;
     if (fresh < 0)
@@ -122,7 +121,7 @@ void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vect
     io->ops->send(io, socket, token, vectors, count);
 }
 
-// Sends bytes at once. Bytes that don't go are lost, with the connection.
+// Sends bytes at once. The socket may refuse some: these are lost.
 void io_send_now(struct io *io, int socket, const void *bytes, size_t count) {
     (void)io;
     (void)!send(socket, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -132,7 +131,7 @@ void io_cancel(struct io *io, int socket, uint64_t token) {
     io->ops->cancel(io, socket, token);
 }
 
-// A Unix socket takes none of it and needs none.
+// Makes the kernel probe a silent TCP peer. A Unix socket refuses these options and needs none.
 static void probe(int socket) {
     int on = 1, seconds = PROBE_S;
     if (setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds) == 0 &&
@@ -195,7 +194,7 @@ void io_poll(struct io *io) {
 
 // --- Programs
 
-// Programs that the hub starts, where there is a real kernel: the keeper (keeper.h) does it.
+// Programs with a real kernel: the keeper (keeper.h) starts them.
 
 void io_kill_group(struct io *io, int group) {
     (void)io;
@@ -233,7 +232,7 @@ int io_start(struct io *io, int keeper, const void *command, size_t bytes, int *
         close(ins[1]);
         return failed;
     }
-    // Each carries one direction alone.
+    // Each pair carries one direction alone.
     shutdown(ins[0], SHUT_RD);
     shutdown(outs[0], SHUT_WR);
     int result = hand_over(keeper, command, bytes, (int[2]){ins[1], outs[1]});

@@ -25,18 +25,18 @@
 #include "io/privdrop.h"
 #include "io/process.h"
 
-// One program, from its start until nobody of its group is left.
+// One program, from its start until its process group is empty.
 struct keeper_child {
     struct keeper_child *next;
     uint32_t place, serial;
-    pid_t group; // which was its leader's process, too
-    bool reaped; // the leader
+    pid_t group; // the process group's number, and the leader's process number
+    bool reaped; // the leader has ended and been waited for
     bool group_gone;
-    bool told; // that it is gone
+    bool told; // unused
     uint32_t end_ms;
     uint64_t kill_at_ms; // SIGKILL to the group; 0: not yet
-    int complaints;      // its standard error; -1: at its end
-    char *secrets;       // io/keeper_secrets.h
+    int complaints;      // the pipe of the program's standard error; -1: closed
+    char *secrets;       // joined texts (io/keeper_secrets.h)
     size_t secrets_bytes;
     struct secret_filter filter;
     struct log_lines lines;
@@ -45,21 +45,21 @@ struct keeper_child {
 
 struct keeper_state {
     int commands, reports;
-    int signals; // SIGCHLD
+    int signals; // a signalfd for SIGCHLD
     struct keeper_shared *shared;
     struct keeper_child *children;
-    char *secrets; // of all children, for the filter of each; NULL: none
+    char *secrets; // joined secrets of all children, for every child's filter; NULL: none
     bool hub_gone;
     uint64_t sample_at_ms;
-    pid_t watcher; // who waits for the keeper's end; 0: nobody
-    int watched;   // which this is, once it is closed
+    pid_t watcher; // the process that waits for the keeper's end; 0: none
+    int watched;   // a pipe's end; the watcher ends the groups once this is closed
 };
 
-// A program to become.
+// A program to be started.
 struct keeper_program {
     const char *name, *directory, *make;
-    char **words;          // NULL behind the last
-    const char *variables; // as they came
+    char **words;          // NULL after the last
+    const char *variables; // as the command has them
     uint32_t variable_count;
     pid_t keeper;
 };
@@ -111,7 +111,7 @@ static void end_log(struct keeper_state *state, struct keeper_child *child) {
     log_lines_end(&child->lines, clock_ms(), write_line, &sink);
 }
 
-// Reads what a program says on standard error; at its end, or when nobody is left, ends its log.
+// Reads a program's standard error. Closes the pipe and ends the log at the end of the stream.
 static void read_stderr(struct keeper_state *state, struct keeper_child *child) {
     static char bytes[READ_BYTES];
     struct log_sink sink = {state, child};
@@ -140,20 +140,19 @@ static uint64_t resident_bytes(pid_t process) {
     return sscanf(text, "%llu %llu", &size, &resident) == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-// Notes how much memory the programs take.
+// Stores the memory that each program takes.
 static void sample_memory(struct keeper_state *state) {
     for (struct keeper_child *child = state->children; child; child = child->next)
         atomic_store_explicit(&state->shared->places[child->place].memory_bytes,
                               child->reaped ? 0 : resident_bytes(child->group), memory_order_relaxed);
 }
 
-// --- Watch
+// --- Watcher
 //
-// The keeper's own keeper: a process that does nothing but wait for the keeper's end. A kill of hub and
-// keeper together leaves none of the programs' groups behind. The kernel ends their leaders
-// (PR_SET_PDEATHSIG), and the watcher ends the others.
+// A process that only waits for the keeper's end. If hub and keeper are killed together, the kernel ends the leaders of
+// the programs' groups (PR_SET_PDEATHSIG), and the watcher ends the rest of the groups.
 
-enum { KEEPERS_END = 3 }; // its only descriptor besides the standard streams
+enum { KEEPERS_END = 3 }; // the watcher's only descriptor besides the standard streams
 
 static void end_groups(struct keeper_shared *shared) {
     for (unsigned place = 0; place < KEEPER_PLACES; place++) {
@@ -163,8 +162,8 @@ static void end_groups(struct keeper_shared *shared) {
     }
 }
 
-// Runs the watcher, which never returns. Its standard error is /dev/null, so that a reader that waits for the
-// end of the hub's log doesn't wait for the watcher.
+// Runs the watcher, which never returns. The watcher's standard error is /dev/null, so that a reader of the hub's log
+// sees the log's end.
 __attribute__((noreturn)) static void be_watcher(struct keeper_shared *shared, int keepers_end) {
     sigset_t all;
     char byte;
@@ -175,7 +174,7 @@ __attribute__((noreturn)) static void be_watcher(struct keeper_shared *shared, i
     sigprocmask(SIG_BLOCK, &all, NULL);
     dup2(keepers_end, KEEPERS_END);
     close_range(KEEPERS_END + 1, ~0u, 0);
-    dup2(0, 2); // /dev/null, as the keeper's
+    dup2(0, 2); // /dev/null, as in the keeper
     do
         count = read(KEEPERS_END, &byte, sizeof byte);
     while (count < 0 && errno == EINTR);
@@ -183,7 +182,7 @@ __attribute__((noreturn)) static void be_watcher(struct keeper_shared *shared, i
     _exit(0);
 }
 
-// Has another process wait for the keeper's end, and end all groups then. Without memory for one, nobody does.
+// Starts the watcher, which kills all groups at the keeper's end. Without memory there is no watcher.
 static void start_watcher(struct keeper_state *state) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -214,7 +213,7 @@ enum { SECRET_BYTES_MAX = 64 << 10 };
 
 extern char **environ;
 
-// The only thing that is said of a program that can't be started; it goes where the program's words go.
+// Reports on standard error, and so in the program's log, why the program can't be started, and ends the process.
 __attribute__((noreturn)) static void give_up(const char *what, const char *which, int error) {
     dprintf(2, "%s %s: %s\n", what, which, strerror(error));
     _exit(127);
@@ -237,10 +236,11 @@ static void take_streams(int in, int out, int complaints) {
     close_range(3, ~0u, 0);
 }
 
-// Less one line end.
+// Reads a secret's file into `NAME=CONTENT`. One line end at the file's end is left out.
 static char *read_secret(const char *name, const char *path) {
     char *value = malloc(strlen(name) + SECRET_BYTES_MAX + 2);
-    int file = value ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1; // nobody may write to a FIFO
+    // O_NONBLOCK: a FIFO without a writer must not block
+    int file = value ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
     struct stat status;
     if (file < 0 || fstat(file, &status) < 0)
         give_up("can't read the secret", path, value ? errno : ENOMEM);
@@ -273,14 +273,15 @@ static size_t place_of(char **variables, size_t count, const char *variable) {
     return at;
 }
 
-// Sets a variable, in the place of one of the same name.
+// Sets a variable, and replaces a variable of the same name.
 static void put(char **variables, size_t *count, char *variable) {
     size_t at = place_of(variables, *count, variable);
     variables[at] = variable;
     *count += at == *count;
 }
 
-// Passes a variable on, which replaces none of the same name, in whatever order they stand in the section.
+// Passes a variable of the keeper's environment on. Variables that the section sets have precedence, in whatever order
+// the section names them.
 static void pass(char **variables, size_t *count, const char *name) {
     size_t bytes = strlen(name);
     for (char **own = environ; *own; own++)
@@ -309,7 +310,7 @@ static char **environment_of(const struct keeper_program *program) {
     return variables;
 }
 
-// As mkdir -p; what it makes is the user's alone.
+// Makes a directory and its parents, as mkdir -p, with rights for the user alone.
 static void make_directory(const char *path) {
     char *part = strdup(path);
     if (!part)
@@ -337,7 +338,8 @@ static const char *path_of(char **variables) {
     return "/usr/local/bin:/usr/bin:/bin";
 }
 
-// Never by way of a shell, which execvp would take for a file that is no program.
+// Runs the program by execve, and searches PATH for it. Doesn't use execvp, which would run a shell for a file that
+// isn't a program.
 static void execute(char **words, char **variables) {
     char file[4096];
     int error = ENOENT;
@@ -358,8 +360,8 @@ static void execute(char **words, char **variables) {
     give_up("can't run", words[0], error);
 }
 
-// Runs in the forked process. Becomes the program, or says on its standard error why not and ends. The
-// standard streams are `in`, `out` and `complaints`.
+// Becomes the program, in the forked process. On failure writes the reason to standard error and ends. `in`, `out` and
+// `complaints` become the standard streams.
 __attribute__((noreturn)) static void become_program(const struct keeper_program *program, int in, int out,
                                                      int complaints) {
     setpgid(0, 0);
@@ -379,9 +381,9 @@ __attribute__((noreturn)) static void become_program(const struct keeper_program
 // --- The loop of the process
 
 enum {
-    GROUP_LOOK_MS = 20, // how often a group that should end is looked at
+    GROUP_LOOK_MS = 20, // how often a group that should end is checked
     SAMPLE_MS = 2000,
-    HUB_GONE_MS = 500, // from SIGTERM to SIGKILL where the hub is gone
+    HUB_GONE_MS = 500, // from SIGTERM to SIGKILL if the hub is gone
 };
 
 static void report(const struct keeper_state *state, enum keeper_report_kind kind, uint32_t place,
@@ -409,7 +411,8 @@ static void end_group(struct keeper_child *child, uint32_t after_ms) {
         child->kill_at_ms = at_ms;
 }
 
-// Looks whether a group is gone. The number stays the group's as long as anybody is in it.
+// Checks whether a group is empty, and kills a group whose time is over. The kernel reuses the group's number only when
+// the group is empty.
 static void look_at_group(struct keeper_child *child, uint64_t now_ms) {
     if (!child->reaped || child->group_gone) {
         if (child->kill_at_ms && now_ms >= child->kill_at_ms && !child->group_gone)
@@ -427,7 +430,7 @@ static void leader_ended(struct keeper_state *state, pid_t process, int status) 
     while (child && (child->group != process || child->reaped))
         child = child->next;
     if (!child)
-        return; // somebody whom a program left behind
+        return; // an orphan of a program's
     child->reaped = true;
     report(state, KEEPER_EXITED, child->place, child->serial, status);
     end_group(child, state->hub_gone ? HUB_GONE_MS : child->end_ms);
@@ -442,7 +445,7 @@ static void reap(struct keeper_state *state) {
         leader_ended(state, process, status);
 }
 
-// Forgets those of whom nobody is left.
+// Frees the children whose group is empty.
 static void sweep(struct keeper_state *state) {
     uint64_t now_ms = clock_ms();
     for (struct keeper_child **link = &state->children, *child; (child = *link);) {
@@ -451,7 +454,7 @@ static void sweep(struct keeper_state *state) {
             link = &child->next;
             continue;
         }
-        read_stderr(state, child); // what was said last
+        read_stderr(state, child); // the last output
         end_log(state, child);
         atomic_store(&state->shared->places[child->place].group, 0);
         report(state, KEEPER_GONE, child->place, child->serial, 0);
@@ -482,7 +485,7 @@ static pid_t fork_program(const struct keeper_program *program, const int socket
     close(pipes[1]);
     fcntl(pipes[0], F_SETFL, O_NONBLOCK);
     if (process > 0) {
-        setpgid(process, process); // whoever of the two is first
+        setpgid(process, process); // parent and child both do this; the order doesn't matter
         *complaints = pipes[0];
         return process;
     }
@@ -491,8 +494,8 @@ static pid_t fork_program(const struct keeper_program *program, const int socket
     return -1;
 }
 
-// Gives the filters of all children the secrets of all: a program may say what another one was given. Without memory each keeps the
-// secrets that it has.
+// Gives every child's filter the secrets of all children, because a program may print another program's secret. Without
+// memory the filters stay as they are.
 static void share_secrets(struct keeper_state *state) {
     char *joined = NULL;
     size_t bytes = 0;
@@ -632,7 +635,7 @@ static void wait_for_news(struct keeper_state *state) {
         read_command(state);
 }
 
-// In the keeper: does all until the hub and all programs are gone.
+// Runs the keeper's loop until the hub is gone and all programs have ended.
 __attribute__((noreturn)) static void run_keeper(struct keeper_state *state) {
     while (!state->hub_gone || state->children) {
         wait_for_news(state);
@@ -649,8 +652,7 @@ __attribute__((noreturn)) static void run_keeper(struct keeper_state *state) {
 
 // --- Fork
 
-// Lets go of standard input and output: a reader that waits for the end of the hub's doesn't wait for the
-// keeper.
+// Closes standard input and output: a reader of the hub's output must see its end although the keeper still runs.
 static void leave_streams(void) {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (nothing >= 0) {
@@ -661,9 +663,8 @@ static void leave_streams(void) {
     }
 }
 
-// Runs the keeper. A signal that ends the hub from a terminal or a service manager doesn't end the keeper,
-// which outlasts the hub for a moment. A process that its programs leave behind becomes its child, so that
-// nobody stays a zombie.
+// Runs the keeper. Signals from a terminal or a service manager that end the hub don't end the keeper, which must
+// outlast the hub for a moment. Orphans of its programs become the keeper's children, so that it can reap them.
 __attribute__((noreturn)) static void be_keeper(struct keeper_state *state,
                                                 const struct privdrop_user *user) {
     sigset_t set;
@@ -671,10 +672,10 @@ __attribute__((noreturn)) static void be_keeper(struct keeper_state *state,
         _exit(1);
     setsid();
     process_name_set("patchbay-keeper");
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); // what the hub was told on its command line is in this memory, too
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); // the memory has secrets of the hub's command line, too
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     leave_streams();
-    signal(SIGCHLD, SIG_DFL); // where it is ignored, nobody can be waited for
+    signal(SIGCHLD, SIG_DFL); // if SIGCHLD is ignored, waitpid returns no status
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     sigaddset(&set, SIGTERM);

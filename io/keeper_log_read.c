@@ -9,7 +9,7 @@ size_t keeper_read_log(struct keeper_place *place, uint64_t since, char out[KEEP
         out[at] = place->log[(end - bytes + at) % KEEPER_LOG_BYTES];
     if (written <= KEEPER_LOG_BYTES)
         return bytes;
-    char *line = memchr(out, '\n', bytes); // the first one may have been overwritten in part
+    char *line = memchr(out, '\n', bytes); // the first line may be overwritten in part
     size_t left = line ? (size_t)(out + bytes - line - 1) : 0;
     if (left)
         memmove(out, line + 1, left);

@@ -38,7 +38,7 @@ static void add(struct secrets *secrets, const char *text, size_t count) {
         secret_variants(text, count, add_spelling, secrets);
 }
 
-// A secret of several lines, such as a key, is one of each line: a log has lines.
+// Adds each line of a secret by itself, because a log has lines. A key in PEM has several.
 static void add_lines(struct secrets *secrets, const char *text, size_t bytes) {
     for (size_t at = 0; at < bytes;) {
         const char *end = memchr(text + at, '\n', bytes - at);

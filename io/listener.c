@@ -17,17 +17,16 @@
 #include <time.h>
 #include <unistd.h>
 
-// Listening sockets, and the clients' way to them.
+// Listening sockets, and sockets of clients.
 //
-// Success: bind, listen, and the address as bound. Failure: -errno and a reason, and nothing is left behind.
-// A Unix socket's file that an earlier hub left is taken away once a connection to it is refused. A file that
-// somebody listens on, or that is no socket, stays. The default socket's directory must be this user's alone,
-// or another user could put a hub of their own in its place.
+// Success: the socket is bound and listens, and the listener has the bound address. Failure: -errno and a reason, and
+// no file or socket is left. The file of a Unix socket that an earlier hub has left is removed once a connection to it
+// is refused. A file that isn't a socket, or on which a process listens, stays. The default socket's directory must be
+// writable for this user alone: else another user could place a hub of their own there.
 //
-// The file's directory is locked while this process looks whether somebody listens on a Unix socket and until
-// it listens itself, and where the file is taken away. Of two hubs that start at a time one serves the path.
-// The lock is flock's, on the directory itself, so that it leaves no file behind and holds for all processes
-// that share the directory.
+// The directory of a Unix socket is locked while this process checks for another listener, until it listens itself, and
+// while it removes the file. If two hubs start at a time, one gets the path. The lock is flock's, on the directory
+// itself: it leaves no file, and works between all processes that share the directory.
 
 enum { BACKLOG = 4096, URI_BYTES_MAX = 256, LOCK_TRIES = 500, LOCK_PAUSE_NS = 10000000 };
 
@@ -68,8 +67,8 @@ static int open_directory(const struct address *address) {
     return folder < 0 ? -errno : folder;
 }
 
-// Locks the directory of a Unix socket; waits for whoever has it, 5 s at most: in a shared directory that can
-// be anyone. 0 or -errno.
+// Locks the directory of a Unix socket. Waits at most 5 s for another process's lock, because any process may lock a
+// shared directory. Returns 0 or -errno.
 static int lock_directory(int lock) {
     const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
     int result = flock(lock, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
@@ -80,7 +79,7 @@ static int lock_directory(int lock) {
     return result;
 }
 
-// Not through a symbolic link: in /tmp anyone can make one.
+// Checks that the directory is this user's alone. lstat doesn't follow a symbolic link, which anyone can make in /tmp.
 static int check_directory(const char *directory) {
     struct stat status;
     if (lstat(directory, &status) < 0)
@@ -105,7 +104,7 @@ static int make_directory(const struct address *address, const char **why) {
     return result;
 }
 
-// Whether the file is a socket that nobody listens on; else a negative errno.
+// Checks that the file is a socket on which no process listens. Returns 0 or -errno.
 static int check_abandoned(const struct address *address, const char **why) {
     struct stat status;
     if (lstat(path_of(address), &status) < 0 || !S_ISSOCK(status.st_mode)) {
@@ -125,7 +124,8 @@ static int check_abandoned(const struct address *address, const char **why) {
     return -EADDRINUSE;
 }
 
-// The file has its mode from its first moment. The umask is the whole process's: no other thread runs yet.
+// Binds a Unix socket whose file has its mode from the first moment. Changes the umask of the whole process: no other
+// thread runs yet.
 static int bind_private(int socket, const struct address *address) {
     mode_t before = umask(S_IXUSR | S_IRWXG | S_IRWXO);
     int result = bind(socket, sockaddr_of(address), address->bytes) < 0 ? -errno : 0;
@@ -149,8 +149,8 @@ static int listen_and_rename(struct listener *listener, const char *aside, const
     return result;
 }
 
-// Binds a file of another name beside the path, listens, and renames it over: whoever connects reaches the one
-// hub or the other, and never nobody. Only a socket is replaced.
+// Binds a file with another name in the same directory, listens, and renames the file over the path. A client that
+// connects reaches one of both hubs at any time. Only a socket's file is replaced.
 static int listen_over(struct listener *listener, const char **why) {
     struct address aside = listener->address;
     struct sockaddr_un *name = (struct sockaddr_un *)&aside.storage;
@@ -163,7 +163,7 @@ static int listen_over(struct listener *listener, const char **why) {
     aside.bytes = sizeof *name;
     if (lstat(path_of(&listener->address), &status) == 0 && !S_ISSOCK(status.st_mode))
         return -EEXIST;
-    unlink(name->sun_path); // left by a hub that had this process's number and was killed
+    unlink(name->sun_path); // left by a killed hub with the same process number
     int result = bind_private(listener->socket, &aside);
     return result < 0 ? result : listen_and_rename(listener, name->sun_path, why);
 }
@@ -183,7 +183,7 @@ static int listen_alone(struct listener *listener, const char **why) {
     return result;
 }
 
-// The directory is locked.
+// Binds and listens on a Unix socket. The caller has locked the directory.
 static int bind_and_listen_unix(struct listener *listener, bool shared, const char **why) {
     struct stat status;
     int result = shared ? listen_over(listener, why) : listen_alone(listener, why);
@@ -215,8 +215,9 @@ static int open_unix(struct listener *listener, bool shared, const char **why) {
     return result;
 }
 
-// The way to this machine itself has no bandwidth to find out. Reno, which every kernel has, leaves it alone;
-// BBR, where it is the machine's choice, paces each send by a clock. Refused, the machine's choice stays.
+// Chooses Reno for an address of this machine. Loopback has no bandwidth that congestion control could find out; every
+// kernel has Reno, which doesn't pace. BBR, if it is the machine's choice, paces each send by a timer. If the kernel
+// refuses, the machine's choice stays.
 static void choose_congestion_control(int socket) {
     (void)setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
 }
@@ -224,7 +225,7 @@ static void choose_congestion_control(int socket) {
 static int open_tcp(struct listener *listener, bool shared, const char **why) {
     int on = 1;
     int socket = listener->socket;
-    // An IPv6 address means IPv6 alone; the same port on IPv4 is an address of its own.
+    // An IPv6 socket takes only IPv6: the same port on IPv4 is a separate address.
     bool set = setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
                setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0 &&
                (!shared || setsockopt(socket, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0) &&
@@ -273,8 +274,8 @@ void listener_adopt(struct listener *listener, const struct address *address, in
         choose_congestion_control(socket);
 }
 
-// Takes the file away, if it is still the one that was made. Without the lock it stays, which is what a hub
-// that was killed leaves.
+// Removes the socket's file, if it is still the file that this listener has made. Without the lock the file stays, as
+// after a killed hub.
 static void remove_file(const struct listener *listener) {
     struct stat status;
     if (lock_directory(listener->folder) < 0)
@@ -284,8 +285,8 @@ static void remove_file(const struct listener *listener) {
         unlink(path_of(&listener->address));
 }
 
-// By the file itself: in a shared directory a path may mean another one by now. A descriptor that is good for its
-// owner and mode alone, or -errno.
+// Opens the socket's file, if it is still the file that this listener has made: in a shared directory another file may
+// have the path. Returns a descriptor for changes of owner and mode only, or -errno.
 static int open_file(const struct listener *listener) {
     struct stat status;
     int file = open(path_of(&listener->address), O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -334,7 +335,7 @@ int listener_share(const struct listener *listener) {
         return file;
     if (fchownat(file, "", (uid_t)-1, group, AT_EMPTY_PATH) < 0)
         result = -errno;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file); // fchmod doesn't take it
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file); // fchmod doesn't accept an O_PATH descriptor
     if (result == 0 && address->mode && chmod(path, address->mode) < 0)
         result = -errno;
     close(file);
@@ -344,7 +345,7 @@ int listener_share(const struct listener *listener) {
 void listener_close(struct listener *listener) {
     if (listener->socket < 0)
         return;
-    // Before the close: as long as the socket is open, no other file can get its file's number.
+    // The file must go before the close: the kernel can't reuse its inode number while the socket is open.
     if (is_unix(&listener->address) && listener->file_number != 0)
         remove_file(listener);
     if (listener->folder >= 0)
@@ -353,7 +354,7 @@ void listener_close(struct listener *listener) {
     listener->socket = -1;
 }
 
-// A signal's handler can interrupt connect, which goes on regardless.
+// Waits for the result of a connect that a signal's handler has interrupted: the kernel goes on with the connect.
 static int finish_connect(int socket) {
     struct pollfd poller = {.fd = socket, .events = POLLOUT};
     while (poll(&poller, 1, -1) < 0)
@@ -411,14 +412,15 @@ static bool is_v6(const struct address *address) {
     return address->storage.ss_family == AF_INET6;
 }
 
-// Whether the address of a line, as words in the kernel's order, is in the way of the other.
+// Returns whether a listener's address is in conflict with `address`. `words` is that listener's address as
+// /proc/net/tcp has it.
 static bool is_in_way(const struct address *address, const uint32_t words[4], bool of_v6) {
     static const uint32_t any[4] = {0};
     bool is_any = memcmp(words, any, of_v6 ? sizeof any : sizeof *any) == 0;
     if (is_v6(address))
         return of_v6 && (is_any || IN6_IS_ADDR_UNSPECIFIED(v6_of(address)) ||
                          memcmp(words, v6_of(address), sizeof any) == 0);
-    if (of_v6) // one of all addresses may take those of IPv4, too
+    if (of_v6) // a listener for all IPv6 addresses may take IPv4, too
         return is_any;
     return is_any || v4_of(address)->s_addr == INADDR_ANY || words[0] == v4_of(address)->s_addr;
 }
@@ -454,7 +456,7 @@ static bool is_same(const struct address *address, const struct sockaddr *other)
     return v4_of(address)->s_addr == ((const struct sockaddr_in *)other)->sin_addr.s_addr;
 }
 
-// Whether it is one of this machine's; where these can't be told it counts as one.
+// Returns whether the address is one of this machine's. True also if the machine's addresses can't be read.
 static bool is_own(const struct address *address) {
     struct ifaddrs *all = NULL;
     bool is_any =
@@ -522,7 +524,7 @@ static int check_unix(const char *path, bool shared, const char **why) {
     struct stat status;
     int folder = check_folder(path, why);
     if (folder < 0)
-        return folder == -ENOENT && is_default_path(path) ? 0 : folder; // the hub makes it
+        return folder == -ENOENT && is_default_path(path) ? 0 : folder; // the hub makes the folder
     if (lstat(path, &status) < 0)
         return 0;
     *why = "expected a path without a file, or with a socket that nobody uses";

@@ -7,49 +7,47 @@
 #include "io/address.h"
 
 struct listener {
-    struct address address; // as bound: a port 0 has become the one that was picked
+    struct address address; // as bound; port 0 is replaced by the kernel's choice
     int socket;
-    // For a Unix socket: its file's folder, and which file it is, to know it again at the end, when the hub
-    // may open no folder any more.
+    // For a Unix socket: the open folder of its file, and the file's identity. The file is removed by both at the end,
+    // when the hub may not open folders any more.
     int folder;
     dev_t file_device;
     ino_t file_number;
 };
 
-// Binds and listens. 0 or -errno with *why set to static text.
+// Binds and listens. Returns 0, or -errno with *why set to static text.
 //
-// TCP: SO_REUSEADDR, TCP_NODELAY, and on a loopback address the congestion control that costs least (accepted
-// sockets inherit the last two).
+// TCP: sets SO_REUSEADDR and TCP_NODELAY, and on a loopback address the cheapest congestion control (accepted sockets
+// inherit the last two).
 //
-// Unix: makes the directory if it is the default one (0700, its owner checked), takes away a socket file that
-// nobody listens on, and gives the new one mode 0600. The directory, which must be readable, is locked
-// meanwhile, so that one of several processes gets the path.
+// Unix: makes the default directory (0700, after a check of its owner), removes a socket file on which no process
+// listens, and gives the new file mode 0600. The directory must be readable, and is locked meanwhile, so that only one
+// of several processes gets the path.
 //
-// A `shared` one may listen beside another hub of the same user that was opened likewise. TCP does that by
-// SO_REUSEPORT, so that new connections go to either. Unix does it by a file that takes the other's place, so
-// that connections go to the new one.
+// A `shared` listener may listen beside another hub of the same user that was also opened `shared`. TCP: by
+// SO_REUSEPORT, so that new connections go to either hub. Unix: a new file replaces the other hub's file, so that new
+// connections go to the new hub.
 int listener_open(struct listener *listener, const struct address *address, bool shared, const char **why);
-// Takes a socket that listens already, and that somebody else has opened: its file is left alone at the end.
+// Takes a listening socket that another process has opened. listener_close leaves its file alone.
 void listener_adopt(struct listener *listener, const struct address *address, int socket);
-// Gives a Unix socket's file to another user, who becomes the hub's. 0 or -errno.
+// Gives a Unix socket's file to the user that the hub becomes. Returns 0 or -errno.
 int listener_give(const struct listener *listener, uid_t user);
-// Gives a Unix socket's file the mode and the group of its address. The group is looked up, by its name or
-// number. The file belongs to the group before the group may use it. 0 or -errno; -ENOENT: there is no such
-// group.
+// Gives a Unix socket's file the mode and the group of its address. Looks the group up by name or number. Sets the
+// group before the mode gives the group rights. Returns 0 or -errno; -ENOENT: there is no such group.
 int listener_share(const struct listener *listener);
-// Closes it; a Unix socket's file goes if it is still the one that was made.
+// Closes the listener. Removes a Unix socket's file, if it is still the file that this listener has made.
 void listener_close(struct listener *listener);
 
-// Connects a blocking socket, for the clients. The descriptor or -errno; -EPERM if the address is the default
-// Unix socket's and its directory is somebody else's.
+// Connects a blocking socket, for clients. Returns the descriptor or -errno; -EPERM if the address is the default Unix
+// socket's and its directory belongs to another user.
 int listener_dial(const struct address *address);
 
 // --- Trying an address
 
-// Whether a listener could be opened, found out without opening one: nothing is bound, made or connected to.
-
-// 0, or -errno with *why set to static text, by what the kernel tells of sockets and files as they are now. A `shared` address may be in
-// use. What only the opening itself can show (a lock, a race with another program) isn't found.
-// Whether its socket's file can have the group that the address names, or it names none.
+// Returns whether the address names no group, or the socket's file can have this group.
 bool listener_has_group(const struct address *address);
+// Checks whether a listener could be opened, without binding, making or connecting to anything. Reads what the kernel
+// tells about sockets and files as they are now. Returns 0, or -errno with *why set to static text. A `shared` address
+// may be in use. Doesn't find faults that only opening shows: a lock, a race with another program.
 int listener_check(const struct address *address, bool shared, const char **why);

@@ -16,15 +16,15 @@
 
 #include "core/log/log_secret.h"
 
-// The settings, which processes share, and of each event with a bound: the second and the number of its lines, in one
-// word so that no lock is needed; and how many had none.
+// The settings, which processes share. `rates` has a window and a count of suppressed lines for each kind of event with
+// a bound. A window is one word, so that no lock is needed.
 struct log_state {
     _Atomic uint32_t format, level;
-    pthread_mutex_t lines; // held while lines are written: a pipe takes more than PIPE_BUF bytes in parts
-    bool is_torn;          // what was written last has no end
-    _Atomic uint64_t lost; // lines that weren't written, or not to their end
+    pthread_mutex_t lines; // locked while lines are written: a pipe takes more than PIPE_BUF bytes in parts
+    bool is_torn;          // the last write ended within a line
+    _Atomic uint64_t lost; // lines that weren't written, or not completely
     struct {
-        _Atomic uint64_t window; // the second, and in the lowest SPENT_BITS how many lines it had
+        _Atomic uint64_t window; // the second, and in the lowest SPENT_BITS the number of its lines
         _Atomic uint64_t suppressed;
     } rates[LOG_EVENTS_COUNT];
 };
@@ -44,7 +44,7 @@ static bool is_journals(const char *stream) {
            status.st_dev == device && status.st_ino == inode;
 }
 
-// Makes a mutex that processes share. Where a process ends with the mutex locked, the next process can lock it.
+// Makes a mutex for several processes. If a process ends with the mutex locked, the next process can lock it.
 static bool make_mutex(pthread_mutex_t *mutex) {
     pthread_mutexattr_t kind;
     return pthread_mutexattr_init(&kind) == 0 &&
@@ -93,7 +93,8 @@ static uint64_t unix_ms(void) {
 
 // --- Rates
 
-// Takes one of the lines that the event may have in this second; false: it has had all.
+// Takes one of the lines that the event may have in this second. Returns false, and counts the line as suppressed, if
+// there are none left.
 static bool take_line(enum log_event event, uint64_t second) {
     _Atomic uint64_t *window = &state->rates[event].window;
     uint32_t most = log_kind_of(event)->per_second;
@@ -115,13 +116,13 @@ static bool take_line(enum log_event event, uint64_t second) {
 
 // --- Lines
 
-// Returns how many bytes found room, and were written: a disk may be full, or fail.
+// Writes as much as possible without waiting, and returns the number of bytes. A disk may be full, or fail.
 static size_t write_bytes(const char *bytes, size_t count) {
     struct pollfd room = {.fd = 2, .events = POLLOUT};
     size_t done = 0;
     while (done < count) {
         size_t left = count - done;
-        size_t part = left < PIPE_BUF ? left : PIPE_BUF; // so much fits where a pipe has room at all
+        size_t part = left < PIPE_BUF ? left : PIPE_BUF; // a pipe with any room takes so many bytes
         int ready = poll(&room, 1, 0);
         if (ready < 0 && errno == EINTR)
             continue;
@@ -164,7 +165,7 @@ void log_write_lines(const char *lines, size_t bytes) {
     pthread_mutex_unlock(&state->lines);
 }
 
-// Copies fields that are text to `room` without credentials. Texts that find no room there are cut.
+// Copies fields that are text to `room`, with credentials hidden. Texts that don't fit are cut.
 static void hide_in_fields(struct log_fields fields, struct log_field out[LOG_FIELDS_MAX],
                            char room[FIELD_BYTES_MAX]) {
     size_t used = 0;

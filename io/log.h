@@ -1,6 +1,6 @@
-// Writes the log to standard error: one write a line, from any thread, and from any process that was forked behind
-// log_begin. A log that isn't read holds up nobody: a line that finds no room in it, or that the disk doesn't take, is left out
-// and counted.
+// Writes the log to standard error: one write a line, from any thread, and from any process that was forked after
+// log_begin. A log that isn't read delays no thread: a line for which there is no room, or which the disk refuses, is
+// dropped and counted.
 //
 //     log_write(LOG_CHILD_ENDED, LOG_FIELDS(log_text(name), log_number(status)), "child %s: ended with %d", name, status);
 #pragma once
@@ -9,15 +9,16 @@
 
 #include "core/log/log_event.h"
 
-// Shares the settings with processes that are forked from now on, and finds out whether standard error is the journal of
-// systemd: JOURNAL_STREAM names its device and inode. To be called once, before the first thread; without it the log is
-// text at the level info.
+// Shares the settings with processes that are forked from now on. Checks whether standard error is the journal of
+// systemd: JOURNAL_STREAM names its device and inode. Must be called once, before the first thread. Without this call
+// the log is text at level info.
 void log_begin(void);
-// Sets the format and the highest level that is written, from any thread, for all processes that share them.
+// Sets the format and the highest level that is written, for all processes that share the settings. May be called from
+// any thread.
 void log_set(enum log_format format, enum log_level level);
-// While it is muted, no line of this process is written. Before there are threads.
+// Suppresses all lines of this process while `is_muted`. Must be called before there are threads.
 void log_mute(bool is_muted);
-// Whether a line of this event would be written: to be asked where the fields cost something.
+// Returns whether a line of this event would be written. For callers whose fields are costly to make.
 bool log_is_written(enum log_event event);
 
 struct log_fields {
@@ -33,30 +34,31 @@ struct log_fields {
 static inline struct log_field log_bytes(const void *bytes, size_t count) {
     return (struct log_field){.text = bytes, .bytes = count};
 }
-// NULL: the field is left out.
+// Makes a field of a text. With NULL the field is left out.
 static inline struct log_field log_text(const char *text) {
     return (struct log_field){.text = text, .bytes = text ? strlen(text) : 0};
 }
 static inline struct log_field log_number(int64_t number) {
     return (struct log_field){.number = number, .is_number = true};
 }
-// What isn't known.
+// Makes the field of an unknown value, which is left out.
 static inline struct log_field log_unknown(void) {
     return (struct log_field){.text = NULL};
 }
 
-// Writes a line, if its level is one that is written, and if its event has not had its lines of this second. What is a
-// credential by its form is hidden in the message and in the fields; what the caller knows to be secret must not be there.
-// False: the event has had its lines, and is counted; on a shard shard_note_suppressed has the number told.
+// Writes a line, if its level is written and the event has lines left in this second. Hides texts with the form of a
+// credential in the message and in the fields. The caller must leave out other secrets. Returns false if the event has
+// no lines left: the line is counted, and on a shard shard_note_suppressed has the count reported.
 bool log_write(enum log_event event, struct log_fields fields, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-// Writes at `out` what log_write would write, up to `capacity` bytes (at least 1024), and returns how many: for lines that go out
-// together. 0: none.
+// Writes at `out` the line that log_write would write, at most `capacity` bytes (at least 1024). Returns the number of
+// bytes; 0: no line. For lines that are written together.
 size_t log_compose(char *out, size_t capacity, enum log_event event, struct log_fields fields,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
 // Writes whole lines.
 void log_write_lines(const char *lines, size_t bytes);
-// The number of lines that weren't written, or not to their end, since log_begin, in all processes that share the settings.
+// Returns the number of lines since log_begin that weren't written, or not completely, by all processes that share the
+// settings.
 uint64_t log_lines_lost(void);
-// Tells of each kind of event how many had no line.
+// Logs for each kind of event how many lines were suppressed.
 void log_tell_suppressed(void);

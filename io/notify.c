@@ -17,7 +17,7 @@ int notify_open(void) {
         return -1;
     memcpy(address.sun_path, name, bytes + 1);
     if (name[0] == '@')
-        address.sun_path[0] = '\0'; // abstract: its length says where the name ends
+        address.sun_path[0] = '\0'; // abstract: the length marks the name's end
     int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + bytes + (name[0] == '/'));
     if (descriptor < 0 || connect(descriptor, (const struct sockaddr *)&address, length) == 0)
@@ -32,7 +32,7 @@ void notify_tell(int descriptor, const char *text) {
     (void)!send(descriptor, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-// A decimal number and nothing else; 0: it is none.
+// Reads a decimal number without other characters. Returns 0 for other texts.
 static unsigned long long read_number(const char *text) {
     char *end = NULL;
     errno = 0;

@@ -17,7 +17,7 @@ enum { FIRST = 3 };
 static struct passed_socket passed[PASSED_SOCKETS_MAX];
 static uint32_t passed_count;
 
-// A decimal number and nothing else; -1: it is none.
+// Reads a decimal number without other characters. Returns -1 for other texts.
 static long read_number(const char *text) {
     char *end = NULL;
     errno = 0;
@@ -31,7 +31,7 @@ static int option_of(int socket, int option) {
     return getsockopt(socket, SOL_SOCKET, option, &value, &bytes) == 0 ? value : -1;
 }
 
-// A socket that doesn't block would have io_uring's accept end at once.
+// Takes one socket. Makes the socket blocking: else io_uring's accept would end at once.
 static int take_one(struct passed_socket *one, int socket) {
     int flags = fcntl(socket, F_GETFL);
     assert(socket >= FIRST);
@@ -48,7 +48,7 @@ static int take_one(struct passed_socket *one, int socket) {
     return 0;
 }
 
-// Names stand with colons between them.
+// Splits LISTEN_FDNAMES: names are separated by colons.
 static void take_names(const char *names) {
     for (uint32_t at = 0; at < passed_count && names; at++) {
         size_t bytes = strcspn(names, ":");
@@ -95,7 +95,7 @@ const struct passed_socket *passed_sockets_all(uint32_t *count) {
     return passed;
 }
 
-// An abstract name begins with a zero, and counts by its length.
+// Returns whether two Unix addresses are the same. An abstract name begins with a zero byte, and its length counts.
 static bool is_same_path(const struct address *one, const struct address *other) {
     const struct sockaddr_un *un = (const void *)&one->storage, *other_un = (const void *)&other->storage;
     if (un->sun_path[0] || other_un->sun_path[0])

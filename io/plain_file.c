@@ -19,7 +19,7 @@ const char *plain_file_why(int error) {
     return error == EOPNOTSUPP || error == ENXIO ? "it is no regular file" : strerror(error);
 }
 
-// A FIFO would wait for who writes to it, a terminal might become the hub's.
+// Opens a file. O_NONBLOCK: a FIFO would wait for a writer. O_NOCTTY: a terminal might become the hub's.
 int plain_file_open(const char *path) {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0)

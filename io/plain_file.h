@@ -1,15 +1,16 @@
-// Files that an operator names, to be read at start and again while the hub runs. Anything else than a plain
-// file is refused: a FIFO or a device might never come to an end, and the hub with it.
+// Files that an operator names, which are read at start and again while the hub runs. Other files than plain files are
+// refused: a FIFO or a device might block the hub without end.
 #pragma once
 
 #include <stddef.h>
 
-// Opens one for reading. The descriptor, closed on exec, or -errno: -EISDIR for a directory, -EOPNOTSUPP for what else is no
-// file.
+// Opens a plain file for reading. Returns a descriptor with close-on-exec, or -errno: -EISDIR for a directory,
+// -EOPNOTSUPP for other kinds.
 int plain_file_open(const char *path);
-// Reads on to the file's end, `room` bytes at most. 0, or -errno. `bytes` tells how many came, also where it fails.
+// Reads to the file's end, at most `room` bytes. Returns 0 or -errno. *bytes is the number of bytes read, also after a
+// failure.
 int plain_file_read(int file, char *text, size_t room, size_t *bytes);
-// Why it can't be read, in words, for an errno of these functions.
+// Returns the words for an errno of these functions.
 const char *plain_file_why(int error);
-// Whether it can be opened so: 0 or -errno. For libraries that open it themselves.
+// Checks that plain_file_open would succeed. Returns 0 or -errno. For libraries that open a file themselves.
 int plain_file_check(const char *path);

@@ -31,7 +31,7 @@ void privdrop_tell(const struct privdrop_user *user, const char *name) {
     setenv("LOGNAME", name, 1);
 }
 
-// The user at last: with it goes the right to change the others.
+// Becomes the user. The user number is changed last: without root the process can't change the groups.
 int privdrop_become(const struct privdrop_user *user) {
     if (is_it(user) && user->user != 0)
         return 0;

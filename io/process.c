@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 static char *arguments;
-static size_t arguments_bytes; // with the zero bytes between and behind them
+static size_t arguments_bytes; // with the zero bytes after each
 
-// The kernel lays them out one behind the other; what doesn't lie so is not touched.
+// Finds the arguments that lie in memory one after the other, as the kernel places them. Others are not overwritten.
 void process_name_begin(int argc, char **argv) {
     arguments = NULL;
     arguments_bytes = 0;

@@ -1,5 +1,5 @@
-// Success: each question is looked up by a process of its own, so that a slow name holds no other one up.
-// Failure: the answer says so. Where an answer can't be sent or takes longer than RESOLVER_S, there is none.
+// Success: each question has a process of its own, so that a slow name delays no other. Failure: the answer has the
+// fault. There is no answer if sending fails or the lookup takes longer than RESOLVER_S.
 #include "io/resolver.h"
 
 #include <assert.h>
@@ -43,7 +43,8 @@ __attribute__((noreturn)) static void look_up(int socket, const struct resolver_
     _exit(0);
 }
 
-// Nothing of the hub's stays open here: else its keeper, and whoever wants to listen where it did, would wait for a name that takes long.
+// Closes all descriptors of the hub but the resolver's socket. Otherwise the keeper, or a new listener on the hub's
+// address, would wait for a slow lookup.
 static void keep_only(int socket) {
     dup2(socket, RESOLVERS_END);
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -52,15 +53,15 @@ static void keep_only(int socket) {
     close_range(RESOLVERS_END + 1, ~0u, 0);
 }
 
-// Signals that end the hub from a terminal end nothing here: the hub's end does. The memory has the hub's
-// command line, too.
+// Separates the resolver from the hub. Signals of a terminal end the hub, not the resolver, which ends when the hub
+// ends. No core dump, because the memory has the hub's command line.
 static void be_apart(int socket) {
     keep_only(socket);
     setsid();
     process_name_set("patchbay-names");
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    signal(SIGCHLD, SIG_IGN); // nobody waits for who has answered
+    signal(SIGCHLD, SIG_IGN); // the children that answer aren't waited for
     signal(SIGHUP, SIG_IGN);
 }
 

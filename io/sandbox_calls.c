@@ -1,10 +1,9 @@
-// System calls by seccomp: a list of those that a hub that serves makes. The list has the calls of io_uring,
-// epoll, the C library, the allocator and the libraries that the hub is linked with.
+// Restricts system calls by seccomp to a list of calls that a serving hub makes. The list has calls of io_uring, epoll,
+// the C library, the allocator and the libraries that the hub is linked with.
 //
-// A call that isn't on the list is refused with EPERM: a library may try it and go on without. A call that
-// neither they nor the hub have any business with ends the process, and the kernel's log says which call it
-// was. The kernel remembers calls that the filter lets pass whatever their arguments are, so that those of a
-// frame's way don't run the filter.
+// A call that isn't on the list fails with EPERM: a library may try the call and go on without. A call that neither the
+// libraries nor the hub ever need ends the process, and the kernel's log names the call. The kernel caches which calls
+// the filter allows with any arguments, so the calls for a frame don't run the filter.
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -22,25 +21,25 @@
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 static const int ALLOWED[] = {
-    // A frame's way.
+    // Calls for every frame.
     SCMP_SYS(io_uring_enter), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_pwait2),
     SCMP_SYS(epoll_ctl), SCMP_SYS(accept4), SCMP_SYS(accept), SCMP_SYS(recvfrom), SCMP_SYS(recvmsg),
     SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(write), SCMP_SYS(writev),
     SCMP_SYS(close), SCMP_SYS(shutdown), SCMP_SYS(poll), SCMP_SYS(ppoll),
-    // Sockets that are there.
+    // Options and addresses of open sockets.
     SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(getsockname), SCMP_SYS(getpeername),
-    // Files, behind Landlock: what SIGHUP reads, the journal, and the Unix socket's end.
+    // Files, within Landlock's limits: files that SIGHUP reads, the journal, and the removal of the Unix socket's file.
     SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(fstat), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(newfstatat),
     SCMP_SYS(statx), SCMP_SYS(lseek), SCMP_SYS(pread64), SCMP_SYS(pwrite64), SCMP_SYS(ftruncate),
     SCMP_SYS(fsync), SCMP_SYS(fdatasync), SCMP_SYS(fallocate), SCMP_SYS(dup3), SCMP_SYS(flock),
     SCMP_SYS(unlink), SCMP_SYS(unlinkat), SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2),
     SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getdents64), SCMP_SYS(getcwd),
-    // Signals and what wakes.
+    // Signals and wakes.
     SCMP_SYS(signalfd4), SCMP_SYS(eventfd2), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
     SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(restart_syscall),
     // Memory.
     SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk), SCMP_SYS(mincore),
-    // Threads and their ends.
+    // Threads and their end.
     SCMP_SYS(futex), SCMP_SYS(futex_waitv), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(sched_yield),
     SCMP_SYS(sched_getaffinity), SCMP_SYS(membarrier), SCMP_SYS(getcpu), SCMP_SYS(exit), SCMP_SYS(exit_group),
     SCMP_SYS(set_tid_address),
@@ -51,10 +50,9 @@ static const int ALLOWED[] = {
     SCMP_SYS(getrusage), SCMP_SYS(times), SCMP_SYS(sysinfo), SCMP_SYS(uname), SCMP_SYS(getrandom),
     SCMP_SYS(getrlimit)};
 
-// Calls that no library tries by chance: other programs, other processes, other rights, another kernel's
-// state.
+// Calls that no library tries by chance: on other programs, other processes, other rights, or the kernel's own state.
 static const int FATAL[] = {
-    // Programs, processes, connections, and rings without restrictions.
+    // Programs, processes, listening sockets, and rings without restrictions.
     SCMP_SYS(execve),
     SCMP_SYS(execveat),
     SCMP_SYS(fork),
@@ -138,12 +136,12 @@ static const int FATAL[] = {
     SCMP_SYS(lookup_dcookie),
     SCMP_SYS(nfsservctl)};
 
-enum { LOW = 0x7fffffff }; // of what is an int
+enum { LOW = 0x7fffffff }; // mask of an int argument
 
-// Numbers of io_uring_register, as the kernel has them.
+// The kernel's numbers of io_uring_register.
 enum { UNREGISTER_RING_FDS = 21, REGISTER_BUFFER_RING = 22, UNREGISTER_BUFFER_RING = 23 };
 
-// One argument decides.
+// A call that is allowed if one argument fits.
 struct detail {
     int call;
     struct scmp_arg_cmp argument;
@@ -155,18 +153,20 @@ struct detail {
     { number, SCMP_CMP_MASKED_EQ, bits, 0 }
 
 static const struct detail DETAILS[] = {
-    // Receive buffers are listed anew when their number changes (uring_ring.c); the ring's own descriptor goes at its end.
+    // Registering receive buffers again when their number changes (uring_ring.c), and unregistering the ring's
+    // descriptor at its end.
     {SCMP_SYS(io_uring_register), {1, SCMP_CMP_MASKED_EQ, LOW, REGISTER_BUFFER_RING}},
     {SCMP_SYS(io_uring_register), {1, SCMP_CMP_MASKED_EQ, LOW, UNREGISTER_BUFFER_RING}},
     {SCMP_SYS(io_uring_register), {1, SCMP_CMP_MASKED_EQ, LOW, UNREGISTER_RING_FDS}},
-    // A child's standard streams.
+    // The standard streams of a child program.
     {SCMP_SYS(socketpair), EXACTLY(0, AF_UNIX)},
-    // Memory that runs is what was there.
+    // No new executable memory.
     {SCMP_SYS(mmap), NONE_OF(2, PROT_EXEC)},
     {SCMP_SYS(mprotect), NONE_OF(2, PROT_EXEC)},
-    // Threads, and no processes. (clone3 can't be judged, since its flags lie in memory: the C library goes by clone then.)
+    // Threads, but no processes. (seccomp can't read the flags of clone3 in memory: clone3 fails with ENOSYS, and the C
+    // library uses clone.)
     {SCMP_SYS(clone), {0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD}},
-    // Limits are read, not set.
+    // Limits may be read, not set.
     {SCMP_SYS(prlimit64), {2, SCMP_CMP_EQ, 0, 0}},
     {SCMP_SYS(fcntl), EXACTLY(1, F_GETFD)},
     {SCMP_SYS(fcntl), EXACTLY(1, F_SETFD)},
@@ -178,7 +178,7 @@ static const struct detail DETAILS[] = {
     {SCMP_SYS(prctl), EXACTLY(0, PR_SET_NAME)},
     {SCMP_SYS(prctl), EXACTLY(0, PR_GET_DUMPABLE)}};
 
-// To dial: sockets of TCP, and to connect them.
+// Allows TCP sockets and connect if the hub dials. Otherwise connect ends the process.
 static int restrict_dialling(scmp_filter_ctx filter, bool dials) {
     static const int families[] = {AF_INET, AF_INET6};
     if (!dials)
@@ -203,8 +203,8 @@ static int refuse_dangers(scmp_filter_ctx filter) {
     return failed;
 }
 
-// A number below zero is a group's, but for -1, which is all processes: some bit of the others isn't set in it. (An
-// argument is compared once a rule, so that is a rule a bit.)
+// Allows SIGKILL to a process group: a number below 0, except -1, which means all processes. Every such number has some
+// bit that is 0, unlike -1. A rule compares an argument once, so each bit needs a rule.
 static int allow_group_kills(scmp_filter_ctx filter) {
     const scmp_datum_t negative = 0x80000000;
     int failed = 0;
@@ -221,7 +221,7 @@ static int allow_needs(scmp_filter_ctx filter) {
         failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, ALLOWED[at], 0);
     for (size_t at = 0; at < COUNT(DETAILS) && !failed; at++)
         failed = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, DETAILS[at].call, 1, &DETAILS[at].argument);
-    // Signals to the hub's own threads, as abort does; and to a child's group, at once (io_kill_group).
+    // Signals to the hub's own threads, as abort sends, and SIGKILL to a program's group (io_kill_group).
     if (!failed)
         failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
                                   SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, (scmp_datum_t)getpid()));
@@ -232,7 +232,8 @@ int sandbox_layer_calls(bool dials) {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     if (!filter)
         return -ENOMEM;
-    // For all threads; refusals are logged; no mitigations against code that isn't ours, which is none; searched as a tree.
+    // Attributes: TSYNC, the filter is for all threads. LOG, refusals are logged. SSB, no mitigation against hostile
+    // code in the process, since there is none. OPTIMIZE 2, a binary tree.
     int failed = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
     if (!failed)
         failed = refuse_dangers(filter);

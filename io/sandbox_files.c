@@ -1,8 +1,7 @@
-// Files by Landlock: all rights that the kernel knows are taken, and given back folder by folder.
+// Restricts files by Landlock: removes all rights that the kernel knows, and gives rights back folder by folder.
 //
-// Success: each folder is opened once and named by its descriptor. Failure: where the kernel has no Landlock,
-// or the hub's starter refuses it, nothing is taken. A folder that can't be opened gets no rights, which
-// leaves the restriction whole.
+// Success: each folder is opened once and named by its descriptor. Failure: without Landlock, or if a container refuses
+// it, nothing is restricted. A folder that can't be opened gets no rights, so the restriction stays complete.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
@@ -13,7 +12,7 @@
 
 #include "io/sandbox_layer.h"
 
-// Rights that are younger than the headers may be.
+// Rights that are newer than some headers.
 enum {
     REFER = 1 << 13,
     TRUNCATE = 1 << 14,
@@ -23,7 +22,7 @@ enum {
     SCOPE_ABSTRACT_SOCKETS = 1 << 0,
 };
 
-// As struct landlock_ruleset_attr, of which an older kernel takes the beginning.
+// The fields of struct landlock_ruleset_attr. An older kernel takes only the first ones.
 struct rules {
     uint64_t files, tcp, scoped;
 };

@@ -1,4 +1,4 @@
-// A process that may do no more than its user, and whose programs may do no more than it.
+// Gives up privileges: the process keeps its user's rights only, and its programs can't get more.
 #include <errno.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
@@ -26,8 +26,8 @@ static int keep_one_capability(void) {
     return set_capabilities(set);
 }
 
-// Takes all capabilities out of the bounding set, so that no program may ever get them again. Only a process
-// with capabilities may do that, and only then it means anything.
+// Removes all capabilities from the bounding set, so that no program can get them again. Only a process with
+// capabilities may do so, and only such a process needs to.
 static void drop_capability_bounds(void) {
     for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
         prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
@@ -35,7 +35,8 @@ static void drop_capability_bounds(void) {
 
 int sandbox_layer_privileges(const struct privdrop_user *user) {
     drop_capability_bounds();
-    prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0); // for one of them: another user is permitted none else
+    // Keeps CAP_IPC_LOCK through the change of user, which drops all permitted capabilities
+    prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
     int failed = user ? privdrop_become(user) : 0;
     prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
     if (!failed)

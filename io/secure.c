@@ -1,9 +1,9 @@
-// One secure connection beside its cipher: arrivals that wait to be opened, the cipher's own messages, sealed
-// parts, and the memory that all of these take.
+// The part of a secure connection that doesn't depend on the cipher: arrivals that wait to be opened, the cipher's own
+// messages, sealed parts, and their memory.
 //
-// Success: an arrival is opened where it lies, and nothing is kept of it. A shipment is sealed in parts, each
-// when the socket has taken the one before. Failure: bytes that can't be opened, a peer that makes the cipher
-// say more than the peer takes, or no memory. Then the connection is broken, for good.
+// Success: an arrival is opened where it lies, without a copy. A shipment is sealed in parts, each when the socket has
+// taken the part before. Failure: bytes can't be opened, a peer makes the cipher send more than the peer reads, or
+// memory is used up. Then the connection is broken for good.
 #include "io/secure.h"
 
 #include <assert.h>
@@ -32,7 +32,8 @@ static void break_off(struct secure *secure, bool out_of_memory) {
     secure->out_of_memory |= out_of_memory;
 }
 
-// The budget follows the memory taken, in steps. Memory for an alert was allocated before it is judged.
+// Adjusts the budget to the memory in use, in steps. If the budget refuses, the connection breaks. The memory is in use
+// already, so that an alert can be sent.
 static void charge(struct secure *secure) {
     uint64_t used = secure->memory > 0 ? (uint64_t)secure->memory : 0;
     uint64_t wanted = (used + CHARGE_STEP_BYTES - 1) / CHARGE_STEP_BYTES * CHARGE_STEP_BYTES;
@@ -47,7 +48,7 @@ static void charge(struct secure *secure) {
     secure->charged = wanted;
 }
 
-// Adds to what grows by an arrival or a record at a time.
+// Appends bytes to memory that grows with each arrival or record. Returns false beyond `max`, or without memory.
 static bool append(struct secure *secure, uint8_t **to, uint32_t *length, const void *bytes, size_t count,
                    uint32_t max) {
     uint8_t *grown = count <= max - *length ? memory_resize(*to, *length + count) : NULL;
@@ -189,7 +190,8 @@ static bool has_room(const struct shipment *sealed) {
            sealed->count < SEND_VECTORS_MAX;
 }
 
-// As much as a record may say, or where it can't be put together, as lies in one place.
+// Returns the plaintext bytes of the next record: at most record_bytes_max. Without scratch memory, only the bytes of
+// one vector.
 static size_t next_bytes(const struct secure *secure) {
     const struct shipment *plain = secure->plain;
     size_t most = secure->scratch ? plain->bytes : plain->vectors[plain->first].iov_len;
@@ -207,7 +209,7 @@ static void seal_parts(struct secure *secure) {
     }
 }
 
-// Said by pieces that fit a stage.
+// Puts the cipher's own messages into the shipment, in pieces that fit a stage.
 static void seal_output(struct secure *secure) {
     uint8_t *said = secure->output;
     uint32_t bytes = secure->output_bytes;
@@ -222,7 +224,7 @@ static void seal_output(struct secure *secure) {
 }
 
 bool secure_seal(struct secure *secure, struct shipment *sealed, struct stage *stage, uint8_t *scratch) {
-    bool was_broken = secure->broken; // an alert still goes
+    bool was_broken = secure->broken; // an alert is sent nevertheless
     secure->sealing = sealed;
     secure->stage = stage;
     secure->scratch = scratch;

@@ -1,4 +1,4 @@
-// Questions to one socket, and settings of one, at once and beside the backends.
+// Queries and options of one socket, which act at once and don't depend on the backend.
 #include <linux/filter.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
@@ -34,7 +34,7 @@ void io_peer_origin(struct io *io, int socket, struct io_origin *out) {
     socklen_t who_bytes = sizeof who;
     *out = (struct io_origin){0};
     if (getpeername(socket, (struct sockaddr *)&name, &bytes))
-        return; // it has gone
+        return; // the peer has gone
     if (name.ss_family == AF_INET) {
         out->is_v4 = true;
         memcpy(out->address, &((const struct sockaddr_in *)&name)->sin_addr, sizeof(struct in_addr));
@@ -47,7 +47,7 @@ void io_peer_origin(struct io *io, int socket, struct io_origin *out) {
     }
 }
 
-// TCP counts what was acknowledged; a Unix socket knows what hasn't been read yet.
+// Returns the acknowledged bytes for TCP, the unread bytes for a Unix socket.
 uint32_t io_ack_mark(struct io *io, int socket) {
     (void)io;
     struct tcp_info info;
@@ -62,7 +62,7 @@ uint32_t io_ack_mark(struct io *io, int socket) {
 enum {
     SEND_BUFFER_BYTES =
         4 * 1024 * 1024, // where the kernel doesn't choose again; it takes as much as it allows
-    SHORT_WAY_US = 500,  // there and back: with 128 KiB under way that is 260 MB/s
+    SHORT_WAY_US = 500,  // round trip; with 128 KiB in flight that is 260 MB/s
 };
 
 static bool is_near(int socket) {
@@ -73,14 +73,14 @@ static bool is_near(int socket) {
            info.tcpi_min_rtt < SHORT_WAY_US;
 }
 
-// Bounds what isn't acknowledged.
+// Bounds the bytes that aren't acknowledged, if the peer is near.
 static void bound(int socket, uint32_t bytes) {
     int most = (int)bytes;
     if (is_near(socket))
         (void)setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &most, sizeof most);
 }
 
-// Has the kernel choose again, if it doesn't.
+// Makes the kernel choose the send buffer's size again, if it doesn't.
 static void unbound(int socket) {
     int most = SEND_BUFFER_BYTES, locked = 0, unlocked = 0;
     if (getsockopt(socket, SOL_SOCKET, SO_BUF_LOCK, &locked, &(socklen_t){sizeof locked}) == 0 && !locked)
@@ -89,13 +89,14 @@ static void unbound(int socket) {
     (void)setsockopt(socket, SOL_SOCKET, SO_BUF_LOCK, &unlocked, sizeof unlocked);
 }
 
-// How much the kernel keeps for a peer that doesn't keep up. TCP acknowledges what comes as it is read, so where the way is
-// short a small send buffer bounds what is unread, too. Over a long way much has to be under way, as much as it is long: there
-// only what waits behind that is bounded.
+// Bounds the bytes that the kernel keeps for a slow peer. A TCP peer acknowledges bytes as they are read. With a short
+// round trip, a small send buffer therefore bounds unread bytes, too. A long round trip needs many bytes in flight:
+// there only the bytes that wait behind those are bounded.
 void io_limit_backlog(struct io *io, int socket, uint32_t bytes) {
     (void)io;
     int unsent = (int)bytes;
-    if (setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent) < 0) // a Unix socket
+    if (setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent) <
+        0) // fails for a Unix socket
         return;
     if (bytes > 0)
         bound(socket, bytes);
@@ -103,18 +104,17 @@ void io_limit_backlog(struct io *io, int socket, uint32_t bytes) {
         unbound(socket);
 }
 
-// One hub takes over from another without losing a connection. Both listen on the same address
-// (SO_REUSEPORT). The one that ends tells the kernel to give all new connections to the other, while it still
-// accepts those that were on their way.
+// Lets another hub take over without losing a connection. Both hubs listen on the same address (SO_REUSEPORT). The hub
+// that ends makes the kernel give all new connections to the other hub, and still accepts the connections under way.
 //
-// The kernel keeps the sockets of an address in the order in which they began to listen, and asks a filter
-// which one a new connection is for. The filter says the second. Where there is no second one, the kernel
-// chooses as it does without a filter, so a hub that is alone goes on by itself. When the first one is
-// closed, the second takes its place, and the filter names a socket that isn't there.
+// The kernel keeps the sockets of an address in the order in which they began to listen, and asks a filter for the
+// index of the socket that gets a connection. The filter answers 1, the second. Without a second socket, the kernel
+// chooses as without a filter, so a single hub goes on by itself. When the first socket is closed, the second takes
+// index 0, and the filter's answer has no effect.
 void io_yield_listener(struct io *io, int socket) {
     (void)io;
     struct sock_filter second = BPF_STMT(BPF_RET | BPF_K, 1);
     struct sock_fprog program = {.len = 1, .filter = &second};
-    // Refused where addresses can't be shared (Unix sockets): there the path leads to the other already.
+    // Unix sockets refuse this option: their path belongs to the other hub already.
     (void)setsockopt(socket, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof program);
 }

@@ -1,6 +1,6 @@
-// Decides whether a shard spins for a while before it sleeps. A core that sleeps takes 10 to 25 µs to wake, but a core that
-// spins burns its time. Spinning pays while the waits are short: the last few waits must have ended within the time that
-// spinning would take. A longer wait ends spinning until the waits are short again.
+// Decides whether a shard spins for a while before it sleeps. A core that sleeps takes 10 to 25 µs to wake, but a core
+// that spins uses up its time. Spinning pays while the waits are short: the last few waits must have ended within the
+// time that spinning would take. A longer wait stops the spinning until the waits are short again.
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 enum { SPIN_SHORT_WAITS = 4 };
 
 struct spin {
-    uint64_t max_ns; // 0: never
+    uint64_t max_ns; // how long to spin; 0: never
     uint32_t short_waits;
 };
 
@@ -25,7 +25,7 @@ static inline void spin_learn(struct spin *spin, uint64_t waited_ns) {
         spin->short_waits++;
 }
 
-// Until when to look, if the caller waits until deadline_ns.
+// Returns when to stop spinning in a wait until deadline_ns.
 static inline uint64_t spin_end(const struct spin *spin, uint64_t now_ns, uint64_t deadline_ns) {
     return deadline_ns - now_ns < spin->max_ns ? deadline_ns : now_ns + spin->max_ns;
 }

@@ -16,33 +16,31 @@
 #include "io/tls_gcm.h"
 #include "io/tls_records.h"
 
-// One connection's TLS. The library reads arrivals and says its records through a BIO that has no buffer of
-// its own. Its memory counts for the connection. After the handshake of 1.3 the library has done its part.
-// The records are opened and sealed by tls_records.c, with the secrets that the library logs, as it does for
-// debuggers.
+// TLS on one connection. OpenSSL reads arrivals and writes records through a BIO without a buffer of its own. The
+// library's memory counts for the connection. After a handshake of TLS 1.3 the library isn't used any more:
+// tls_records.c opens and seals records, with the secrets that the library gives to its key log callback.
 //
-// Success: a handshake, then records; nothing is kept between arrivals but a record's beginning. Failure: the
-// library says so to the peer by an alert. A peer that doesn't speak TLS at all gets an alert that is made
-// here, since the library says nothing to such a peer.
+// Success: a handshake, then records. Only the begin of a record is kept between arrivals. Failure: the library sends
+// the peer an alert. A peer that doesn't speak TLS at all gets an alert from this file, since the library sends none.
 
-enum { CONNECTION_BYTES_MAX = 512 * 1024 }; // of the library's memory, for one
+enum { CONNECTION_BYTES_MAX = 512 * 1024 }; // bound of the library's memory for one connection
 
 struct tls {
     struct secure secure;
-    SSL *ssl; // NULL: nothing has come yet, or it isn't needed any more
+    SSL *ssl; // NULL: no bytes have come yet, or tls_records has taken over
     struct secure_input *input;
-    bool spoke; // something was said
+    bool spoke; // bytes were given to secure_send
     struct tls_secret client,
         server;      // of the two directions, once they are agreed on; wiped when `records` has them
-    uint64_t sealed; // under the latter
-    struct tls_records *records; // from the handshake's end on; NULL: the library goes on
+    uint64_t sealed; // records sealed under the server's secret
+    struct tls_records *records; // from the end of a handshake of TLS 1.3 on; else NULL
     X509 *certificate;           // the peer's, verified; or NULL
-    STACK_OF(X509) * behind;     // it, as it was shown; or NULL
+    STACK_OF(X509) * behind;     // the chain that the peer sent with it; or NULL
 };
 
 // --- Memory
 
-static _Thread_local int64_t *account; // whose the memory is; NULL: nobody's
+static _Thread_local int64_t *account; // counts the memory of the present connection; NULL: none
 
 static void *tls_take(size_t bytes, const char *file, int line) {
     (void)file, (void)line;
@@ -115,7 +113,7 @@ static int nibble(char digit) {
     return digit <= '9' ? digit - '0' : (digit | 32) - 'a' + 10;
 }
 
-// NSS's key log: `LABEL CLIENT_RANDOM SECRET`, in hexadecimal.
+// Stores a traffic secret from a line of NSS's key log: `LABEL CLIENT_RANDOM SECRET`, in hexadecimal.
 static void note_secret(const SSL *ssl, const char *line) {
     static const char client[] = "CLIENT_TRAFFIC_SECRET_0 ", server[] = "SERVER_TRAFFIC_SECRET_0 ";
     struct tls *tls = SSL_get_ex_data(ssl, 0);
@@ -131,7 +129,7 @@ static void note_secret(const SSL *ssl, const char *line) {
     secret->count = count <= sizeof secret->bytes ? (uint8_t)count : 0;
 }
 
-// Tickets are sealed with what comes after the handshake.
+// Counts records sealed under the server's secret: session tickets use the same key as later data.
 static void note_record(int written, int version, int type, const void *bytes, size_t count, SSL *ssl,
                         void *context) {
     struct tls *tls = context;
@@ -143,7 +141,7 @@ static void note_record(int written, int version, int type, const void *bytes, s
 
 static BIO_METHOD *method;
 
-// The library's own number for a kind of BIO; nothing tells it from the others.
+// Makes the BIO method. The library has a number for each kind of BIO.
 static bool make_method(void) {
     method = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "patchbay");
     return method && BIO_meth_set_read(method, read_input) && BIO_meth_set_write(method, write_output) &&
@@ -156,7 +154,7 @@ static struct secure *tls_make(struct secure_source *source) {
     return tls ? &tls->secure : NULL;
 }
 
-// Connections that never say anything cost next to nothing.
+// Makes the library's state at the first arrival, so that silent connections cost almost no memory.
 static bool tls_start(struct tls *tls) {
     SSL *ssl = SSL_new(tls_context_of(tls->secure.source));
     BIO *bio = ssl ? BIO_new(method) : NULL;
@@ -178,7 +176,7 @@ static bool tls_start(struct tls *tls) {
 
 // --- The cipher
 
-// A fatal alert, for who doesn't speak TLS: unexpected_message.
+// Sends a fatal unexpected_message alert to a peer that doesn't speak TLS.
 static void object(struct tls *tls) {
     static const uint8_t alert[] = {21, 3, 1, 0, 2, 2, 10};
     if (!tls->spoke)
@@ -207,8 +205,8 @@ static enum secure_result judge(struct tls *tls, int result) {
     }
 }
 
-// From here on the library isn't needed any more, where it is 1.3 that is spoken. (Of a connection that was dialled no secret is noted:
-// what servers send behind the handshake, as tickets, is the library's.)
+// Replaces the library by tls_records after a handshake of TLS 1.3. (No secrets are noted on a dialled connection: the
+// library must read the server's messages after the handshake, such as tickets.)
 static bool take_over(struct tls *tls) {
     tls->records =
         tls_records_create(&tls->client, &tls->server, SSL_get_current_cipher(tls->ssl), tls->sealed);
@@ -219,8 +217,8 @@ static bool take_over(struct tls *tls) {
     return tls->records;
 }
 
-// Heeds the length that the client has asked for (RFC 6066, section 4). The library has agreed, and cuts its
-// own records of 1.2 to it. Where the client asked for none, libraries say 0 or 255.
+// Applies the record length that the client has asked for (RFC 6066, section 4). The library has agreed, and cuts its
+// own records of TLS 1.2 to that length. If the client asked for none, the library returns 0 or 255.
 static void heed_length(struct tls *tls) {
     uint8_t length = SSL_SESSION_get_max_fragment_length(SSL_get_session(tls->ssl));
     if (length >= TLSEXT_max_fragment_length_512 && length <= TLSEXT_max_fragment_length_4096)
@@ -361,11 +359,10 @@ const char *tls_certificate_fault(struct secure_source *source) {
 
 // --- Contexts
 
-// Success: all three files are good, and the key is the certificate's. Failure: the fault is told with the
-// file's name and the library's reason, which tells nothing of the contents.
+// Success: all three files are valid, and the key fits the certificate. Failure: the fault has the file's name and the
+// library's reason, without the file's contents.
 //
-// Each reading has keys of its own for tickets: a session goes on only as long as the files that it began
-// with.
+// Each reading has its own ticket keys: a session lasts only as long as the files that it began with.
 
 enum {
     TICKET_S = 3600,
@@ -381,7 +378,7 @@ static const unsigned char SESSIONS[] = "patchbay";
 struct tls_context {
     struct secure_source source;
     SSL_CTX *context;
-    uint8_t clients[SHA256_DIGEST_LENGTH]; // of all who vouch for clients
+    uint8_t clients[SHA256_DIGEST_LENGTH]; // a digest of all authorities for clients' certificates
 };
 
 SSL_CTX *tls_context_of(struct secure_source *source) {
@@ -393,20 +390,21 @@ void tls_context_destroy(struct secure_source *source) {
     memory_give(source);
 }
 
-// A key that needs a word to be read isn't: nobody is there to be asked.
+// Refuses keys with a password: nobody could enter one.
 static int no_word(char *out, int room, int writes, void *context) {
     (void)out, (void)room, (void)writes, (void)context;
     return -1;
 }
 
-// Whether the certificate that a client showed when its session began has come to its end. (Those that it had shown behind
-// it aren't in a ticket.)
+// Returns whether the client's certificate of the session has expired. (A ticket doesn't have the chain that the client
+// sent.)
 static bool has_expired(SSL_SESSION *session) {
     X509 *certificate = session ? SSL_SESSION_get0_peer(session) : NULL;
     return certificate && X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0;
 }
 
-// A ticket vouches for a certificate as long as that itself would; then it is to be shown again, which fails.
+// Accepts a ticket only while the client's certificate is valid. Afterwards the client must send the certificate again,
+// which fails.
 static SSL_TICKET_RETURN check_ticket(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t bytes,
                                       SSL_TICKET_STATUS status, void *context) {
     (void)ssl, (void)name, (void)bytes, (void)context;
@@ -423,10 +421,10 @@ static SSL_TICKET_RETURN check_ticket(SSL *ssl, SSL_SESSION *session, const unsi
 static bool set_rules(SSL_CTX *context) {
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CLEANSE_PLAINTEXT |
                                      SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
-    // Authorities of clients have nothing to do with those of the hub's own certificate.
+    // The hub's own chain must not be completed from the clients' authorities.
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN);
     SSL_CTX_set_security_level(context, 2);
-    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF); // tickets are the client's to keep
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF); // clients keep their sessions in tickets
     SSL_CTX_set_timeout(context, TICKET_S);
     SSL_CTX_set_max_cert_list(context, CLIENT_CHAIN_BYTES_MAX);
     SSL_CTX_set_default_passwd_cb(context, no_word);
@@ -439,9 +437,9 @@ static bool set_rules(SSL_CTX *context) {
            SSL_CTX_set_session_id_context(context, SESSIONS, sizeof SESSIONS - 1) == 1;
 }
 
-// The library reads a certificate's extensions when it first needs them, and keeps the result in the
-// certificate. A certificate that all shards share is read before they run. The bytes that tell these
-// authorities from others go to `digest`.
+// Prepares the authorities' certificates, and writes a digest of all of them. The library parses a certificate's
+// extensions at the first use, and stores the result in the certificate. Shards share these certificates, so this must
+// happen before the shards run.
 static bool note_authorities(SSL_CTX *context, EVP_MD_CTX *digest) {
     STACK_OF(X509_OBJECT) *shared = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
     uint8_t one[SHA256_DIGEST_LENGTH];
@@ -472,7 +470,7 @@ static bool set_clients(struct tls_context *made, const char *path) {
     return good;
 }
 
-// The library would wait for who writes to a FIFO.
+// Checks that the path is a plain file: the library would wait for a FIFO's writer.
 static bool is_file(const char *path) {
     int fault = plain_file_check(path);
     if (fault)
@@ -480,7 +478,7 @@ static bool is_file(const char *path) {
     return !fault;
 }
 
-// The file that can't be used; NULL: all can.
+// Loads the files. Returns the path of the file that can't be used; NULL: all can.
 static const char *load(struct tls_context *made, const struct tls_files *files) {
     SSL_CTX *context = made->context;
     if (!is_file(files->certificate) || SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
@@ -492,7 +490,7 @@ static const char *load(struct tls_context *made, const struct tls_files *files)
     return good ? NULL : files->clients;
 }
 
-// What a file is expected to hold; NULL: it is none of these.
+// Returns the expected content of a file; NULL if the fault isn't in one of the files.
 static const char *expected_of(const struct tls_files *files, const char *file) {
     return !files                       ? "certificates of authorities in PEM"
            : file == files->certificate ? "a certificate in PEM, and behind it those that it was signed by"
@@ -513,7 +511,7 @@ static void explain(const struct tls_files *files, const char *file, char *why, 
     ERR_clear_error();
 }
 
-// Returns the finished source. On a fault says why, frees `made` and returns NULL.
+// Returns the finished source. With a fault writes the reason, frees `made` and returns NULL.
 static struct secure_source *finish(struct tls_context *made, const struct cipher *cipher,
                                     const struct tls_files *files, const char *fault, char *why,
                                     size_t capacity) {
@@ -563,7 +561,7 @@ static bool verifies(SSL_CTX *context, X509 *certificate, STACK_OF(X509) * behin
     return good;
 }
 
-// A reading of the same authorities costs those who are there nothing.
+// Verifies a certificate again. Costs almost nothing if the authorities haven't changed.
 bool tls_context_verifies(const struct secure_source *now, const struct secure_source *before,
                           X509 *certificate, STACK_OF(X509) * behind) {
     const struct tls_context *today = (const struct tls_context *)now,
@@ -574,8 +572,8 @@ bool tls_context_verifies(const struct secure_source *now, const struct secure_s
 
 // --- Dialling
 
-// Where systems keep whom they trust in one file. A folder of them would be read when a server shows its certificate, and the layers
-// are up by then.
+// Returns the file of authorities that the system trusts, or NULL. A folder of authorities would be read during a
+// handshake, when the sandbox forbids that.
 static const char *find_authorities(void) {
     const char *const paths[] = {getenv(X509_get_default_cert_file_env()),
                                  X509_get_default_cert_file(),
@@ -615,7 +613,7 @@ bool tls_context_dial(SSL *ssl, const char *server) {
 
 // --- Names of a certificate
 
-// A name with a zero byte in it could be taken for its beginning.
+// Visits a name. Skips a name with a zero byte: its begin could be mistaken for the whole.
 static bool show(const ASN1_STRING *name, secure_visit *visit, void *context) {
     const char *bytes = (const char *)ASN1_STRING_get0_data(name);
     int count = ASN1_STRING_length(name);
@@ -645,7 +643,7 @@ static bool show_alternative(const GENERAL_NAME *name, secure_visit *visit, void
     }
 }
 
-// The last one is the most specific. As UTF-8, whatever it is written in.
+// Visits the subject's last CN, the most specific, in UTF-8.
 static bool show_common_name(X509 *certificate, secure_visit *visit, void *context) {
     X509_NAME *subject = X509_get_subject_name(certificate);
     int at = -1;
@@ -663,7 +661,7 @@ static bool show_common_name(X509 *certificate, secure_visit *visit, void *conte
 bool tls_names_visit(X509 *certificate, secure_visit *visit, void *context) {
     int critical;
     GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, &critical, NULL);
-    if (!names) // none (-1), or what can't be read: then it has no name
+    if (!names) // no SANs (-1); or SANs that can't be read: then the certificate has no name
         return critical == -1 && show_common_name(certificate, visit, context);
     bool taken = false;
     for (int index = 0; !taken && index < sk_GENERAL_NAME_num(names); index++)

@@ -7,7 +7,7 @@
 
 enum { KEY_BYTES_LONG = 32, TAG_BYTES = 16 };
 
-// The library's functions for one length of keys.
+// The library's functions for one key length.
 struct suite {
     aes_gcm_pre_t set_key;
     aes_gcm_init_t begin;
@@ -21,20 +21,19 @@ struct tls_gcm {
     const struct suite *suite;
     aes_gcm_enc_dec_update_t cross;
     aes_gcm_enc_dec_finalize_t end;
-    void *memory; // in which it lies
+    void *memory; // the allocation that has this struct
 };
 
-static struct suite suites[2]; // by keys of 16 bytes, of 32
+static struct suite suites[2]; // for keys of 16 bytes, and of 32
 static bool is_there;
 
-// All of it must be so: AES and its authentication by the processor, and the library's own tests passed.
+// Returns whether the processor has AES and carry-less multiplication, and the library's self-tests have passed.
 static bool is_usable(const IMB_MGR *library) {
     const uint64_t wanted = IMB_FEATURE_AESNI | IMB_FEATURE_PCLMULQDQ | IMB_FEATURE_SELF_TEST_PASS;
     return (library->features & wanted) == wanted;
 }
 
-// Notes the library's functions, which the library chooses by the processor. The functions need no manager: managers are
-// for jobs.
+// Stores the functions that the library chooses for this processor. They need no manager, which is for jobs.
 void tls_gcm_begin(void) {
     IMB_MGR *library = alloc_mb_mgr(0);
     if (!library)
@@ -58,7 +57,7 @@ bool tls_gcm_is_there(void) {
     return is_there;
 }
 
-// The library's keys want to lie on lines of their own, which memory that is counted for a connection doesn't.
+// Makes the state of one direction. The library's keys must be aligned, which counted memory isn't.
 struct tls_gcm *tls_gcm_create(size_t key_bytes, bool seals) {
     assert(is_there && (key_bytes == KEY_BYTES_LONG / 2 || key_bytes == KEY_BYTES_LONG));
     const uintptr_t line = alignof(struct tls_gcm);

@@ -1,4 +1,4 @@
-// Where the hub is built without libipsec-mb.
+// For a hub that is built without libipsec-mb.
 #include <stdlib.h>
 
 #include "io/tls_gcm.h"

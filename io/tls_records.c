@@ -7,21 +7,20 @@
 
 #include "io/tls_gcm.h"
 
-// Success: a record that lies whole in an arrival is opened from there into the caller's memory. Failure: a
-// malformed record is answered with the alert that names why, and nothing of it is given.
+// Success: a record that lies whole in an arrival is opened from there into the caller's memory. Failure: a malformed
+// record gets the alert for its fault, and yields no plaintext.
 //
-// A record's beginning that ends with its arrival waits in memory of its own. The plaintext of a record
-// beyond the room that there is for it waits there, too: a record is opened as a whole, since nothing counts
-// before its tag has been seen to be right.
+// The begin of a record at an arrival's end waits in memory of its own. Plaintext for which the caller has no room
+// waits, too: a record is opened as a whole, since plaintext may be used only after the tag has been verified.
 
 enum {
     SAID_BYTES_MAX = 1 << 14,
     PROTECTED_BYTES_MAX = SAID_BYTES_MAX + 256,
     HANDSHAKE_HEAD_BYTES = 4,
-    UPDATE_BYTES = 5, // a KeyUpdate
+    UPDATE_BYTES = 5, // length of a KeyUpdate
     UPDATE_MESSAGE = 24,
-    SILENT_COUNT_MAX =
-        32, // records that say nothing, one after the other, while nothing is said to their peer either
+    // Records without data in a row that the peer may send, while no data is sealed for the peer
+    SILENT_COUNT_MAX = 32,
 };
 
 enum type { TYPE_ALERT = 21, TYPE_HANDSHAKE = 22, TYPE_DATA = TLS_TYPE_DATA };
@@ -45,13 +44,13 @@ struct tls_records {
     uint8_t update[UPDATE_BYTES];
     uint8_t update_have;
     uint8_t silent_count;
-    uint32_t have;  // of that record
-    uint8_t *begun; // that record, once its head is there and it doesn't lie whole in an arrival; else NULL
-    uint8_t *rest;  // what a record says and nobody had room for; else NULL
+    uint32_t have;  // bytes of that record so far
+    uint8_t *begun; // that record's bytes, if it doesn't lie whole in an arrival; else NULL
+    uint8_t *rest;  // plaintext for which there was no room; else NULL
     uint32_t rest_at, rest_end;
 };
 
-// Forgets the rest, and overwrites it: it may bear secrets.
+// Frees the remaining plaintext, and overwrites it: it may contain secrets.
 static void forget_rest(struct tls_records *records) {
     OPENSSL_clear_free(records->rest, records->rest_end);
     records->rest = NULL;
@@ -112,7 +111,8 @@ void tls_records_finish(struct tls_records *records, struct secure *secure) {
 
 // --- Contents of the peer's records
 
-// A KeyUpdate, by whatever pieces; nothing else is awaited. SECURE_MORE, or it has been objected to.
+// Reads a KeyUpdate, which may come in pieces. Any other message is a fault. Returns SECURE_MORE, or SECURE_BROKEN
+// after an alert.
 static enum secure_result read_handshake(struct tls_records *records, struct secure *secure,
                                          const uint8_t *bytes, size_t count) {
     size_t room = (size_t)(UPDATE_BYTES - records->update_have), taken = count < room ? count : room;
@@ -144,7 +144,8 @@ static enum secure_result read_alert(struct tls_records *records, struct secure 
     return bytes[1] == ALERT_USER_CANCELED ? SECURE_MORE : SECURE_BROKEN;
 }
 
-// SECURE_MORE: nothing for anybody else.
+// Handles a record's plaintext by its type. Returns SECURE_BYTES for data, SECURE_MORE if there is no data for the
+// caller.
 static enum secure_result read_contents(struct tls_records *records, struct secure *secure, uint8_t type,
                                         const uint8_t *bytes, size_t count) {
     if (type == TYPE_DATA && count > 0 && records->update_have == 0) {
@@ -160,7 +161,7 @@ static enum secure_result read_contents(struct tls_records *records, struct secu
     return type == TYPE_ALERT ? read_alert(records, secure, bytes, count) : SECURE_MORE;
 }
 
-// Opens a record. When the result is SECURE_BYTES, *count bytes of plaintext are at `to`.
+// Opens a record. With SECURE_BYTES, *count bytes of plaintext are at `to`.
 static enum secure_result open_record(struct tls_records *records, struct secure *secure,
                                       const uint8_t *record, size_t padded, uint8_t *to, size_t *count) {
     uint8_t type;
@@ -182,12 +183,12 @@ static size_t protected_bytes(const uint8_t *head) {
     return (size_t)head[3] << 8 | head[4];
 }
 
-// How much a record says at most.
+// Returns the most plaintext that a record can have.
 static size_t record_bytes_of(const uint8_t *head) {
     return protected_bytes(head) - TLS_TAG_BYTES - TLS_TYPE_BYTES;
 }
 
-// Judges a record by its head. ALERT_CLOSE_NOTIFY: there is no fault. The version is ignored.
+// Checks a record's head. Returns the alert for its fault; ALERT_CLOSE_NOTIFY: no fault. The version is ignored.
 static enum alert check_head(const uint8_t *head) {
     if (head[0] != TYPE_DATA)
         return ALERT_UNEXPECTED_MESSAGE;
@@ -206,7 +207,7 @@ static void take_bytes(struct secure_input *input, uint8_t *to, uint32_t *have, 
 
 enum record_state { RECORD_PARTIAL, RECORD_WHOLE, RECORD_BAD };
 
-// The next record that is whole, where it lies.
+// Finds the next whole record, and sets *record to its place.
 static enum record_state take_record(struct tls_records *records, struct secure *secure,
                                      struct secure_input *input, const uint8_t **record) {
     bool lies_here = records->have == 0 && input->count >= TLS_HEAD_BYTES;
@@ -255,7 +256,7 @@ static enum secure_result give_rest(struct tls_records *records, uint8_t *out, s
     return SECURE_BYTES;
 }
 
-// One for which the room is too small is opened to memory of its own.
+// Opens a record that is longer than the room into memory of its own, and copies a first part.
 static enum secure_result open_aside(struct tls_records *records, struct secure *secure,
                                      const uint8_t *record, uint8_t *out, size_t room, size_t *count) {
     size_t end = 0;
@@ -277,7 +278,7 @@ static enum secure_result open_aside(struct tls_records *records, struct secure 
     return give_rest(records, out, room, count);
 }
 
-// --- The cipher's
+// --- Functions of the cipher
 
 enum secure_result tls_records_open(struct tls_records *records, struct secure *secure,
                                     struct secure_input *input, uint8_t *out, size_t room, size_t *count) {
@@ -318,7 +319,7 @@ enum { LABEL_BYTES_MAX = 16 };
 
 // --- Keys
 
-// HKDF-Expand-Label without a context; up to one block of the hash.
+// Computes HKDF-Expand-Label without a context; at most one block of the hash.
 static bool expand(const EVP_MD *digest, const struct tls_secret *secret, const char *label, uint8_t *out,
                    size_t count) {
     static const char prefix[] = "tls13 ";
@@ -371,7 +372,7 @@ void tls_keys_close(struct tls_keys *way) {
 
 // --- Records
 
-// Begins a record: its nonce and its head go in first.
+// Begins a record with its nonce and its head.
 static bool begin(struct tls_keys *way, const uint8_t head[TLS_HEAD_BYTES]) {
     uint8_t nonce[TLS_IV_BYTES];
     memcpy(nonce, way->iv, sizeof nonce);
@@ -468,7 +469,7 @@ bool tls_aead_seal(struct tls_aead *aead, uint8_t tag[TLS_TAG_BYTES]) {
 }
 
 bool tls_aead_verify(struct tls_aead *aead, const uint8_t tag[TLS_TAG_BYTES]) {
-    uint8_t none[TLS_TAG_BYTES], expected[TLS_TAG_BYTES]; // the library takes no constant
+    uint8_t none[TLS_TAG_BYTES], expected[TLS_TAG_BYTES]; // the library takes no const pointer
     int ignored;
     if (aead->gcm) {
         tls_gcm_tag(aead->gcm, expected);

@@ -1,12 +1,11 @@
-// Records of TLS 1.3 once its handshake is over (RFC 8446, sections 5 and 7). They are opened from where they
-// arrived to where they are read, and sealed from where they lie to where they are sent. The library's own
-// way copies each of them twice on its way in and twice on its way out. The cipher is the library's here,
-// too.
+// Records of TLS 1.3 after the handshake (RFC 8446, sections 5 and 7). Records are opened from the arrival straight to
+// where they are read, and sealed straight to where they are sent. OpenSSL's own functions would copy each record twice
+// in either direction. The ciphers are OpenSSL's or tls_gcm's.
 //
-//   key updates   as the peer asks, and when enough was sealed with one key
-//   alerts        a malformed record gets one; the peer's end is read
+//     key updates   when the peer asks, and when one key has sealed enough records
+//     alerts        a malformed record gets one; the peer's close_notify is read
 //
-// Known to io/tls.c and its tests.
+// Only for io/tls.c and its tests.
 #pragma once
 
 #include <openssl/evp.h>
@@ -20,43 +19,43 @@
 
 // --- The cipher of a record
 //
-// The cipher of TLS 1.3's records (RFC 8446, section 5.2), with one key at a time, for one direction. A record begins with its
-// nonce and its head, goes across in as many parts as it has, and ends with its tag. AES-GCM is tls_gcm.h's where there is
-// such a thing, all else OpenSSL's.
+// The cipher of TLS 1.3's records (RFC 8446, section 5.2), with one key at a time, for one direction. A record begins
+// with its nonce and its head, passes the cipher in any number of parts, and ends with its tag. tls_gcm.h does AES-GCM
+// if it is usable; OpenSSL does the rest.
 //
-// Known to io/tls_records.c and its tests.
+// Only for io/tls_records.c and its tests.
 
 enum { TLS_KEY_BYTES_MAX = 32, TLS_IV_BYTES = 12, TLS_TAG_BYTES = 16 };
 
-// The state of a cipher, of no use before its first key. Zero bytes may be closed.
+// The state of a cipher. A key must be set before use. A zeroed state may be closed.
 struct tls_aead {
-    struct tls_gcm *gcm;     // or
-    EVP_CIPHER_CTX *context; // the other is NULL
+    struct tls_gcm *gcm;     // for AES-GCM with tls_gcm; else NULL
+    EVP_CIPHER_CTX *context; // for OpenSSL; else NULL
     const EVP_CIPHER *cipher;
-    bool seals; // else it opens
+    bool seals; // false: opens
 };
 
-// False without memory.
+// Makes the state. Returns false without memory.
 bool tls_aead_open(struct tls_aead *aead, const EVP_CIPHER *cipher, bool seals);
 void tls_aead_close(struct tls_aead *aead);
 size_t tls_aead_key_bytes(const struct tls_aead *aead);
-// False without memory; then it has no key.
+// Sets the key. Returns false without memory; then there is no key.
 bool tls_aead_set_key(struct tls_aead *aead, const uint8_t *key);
 
 // --- Keys of one direction
 
-// One direction of TLS 1.3: its keys, each from the secret before (RFC 8446, section 7), and a record that is
-// sealed or opened with them (section 5.2). The contents and the order of records aren't known here.
+// One direction of TLS 1.3: its keys, each derived from the secret before (RFC 8446, section 7), and the sealing and
+// opening of a record (section 5.2). Doesn't know contents and order of records.
 //
-// Known to io/tls*.c and their tests.
+// Only for io/tls*.c and their tests.
 
 enum {
-    TLS_SECRET_BYTES_MAX = 48, // as SHA-384 makes them
+    TLS_SECRET_BYTES_MAX = 48, // length with SHA-384
     TLS_HEAD_BYTES = 5,
-    TLS_TYPE_BYTES = 1, // behind what is said
+    TLS_TYPE_BYTES = 1, // follows the plaintext
 };
 
-// The type of every record, and of those that say data.
+// The outer type of every record, and the inner type of data.
 enum { TLS_TYPE_DATA = 23 };
 
 struct tls_secret {
@@ -69,26 +68,27 @@ struct tls_keys {
     const EVP_MD *digest;
     struct tls_secret secret;
     uint8_t iv[TLS_IV_BYTES];
-    uint64_t count; // of records with this key
+    uint64_t count; // records with this key
 };
 
-// False without memory, or if the suite is none of TLS 1.3's that are known; tls_keys_close is due in either case.
+// Makes the keys. Returns false without memory, or for an unknown suite. The caller must call tls_keys_close in either
+// case.
 bool tls_keys_open(struct tls_keys *way, const struct tls_secret *secret, const SSL_CIPHER *suite,
                    bool seals);
-// Wipes what it had.
+// Wipes the keys and frees their memory.
 void tls_keys_close(struct tls_keys *way);
 // Goes on with the next key.
 bool tls_keys_update(struct tls_keys *way);
 
-// How long a record is that says so many bytes.
+// Returns the length of a record with `said` bytes of plaintext.
 static inline size_t tls_sealed_bytes(size_t said) {
     return TLS_HEAD_BYTES + said + TLS_TYPE_BYTES + TLS_TAG_BYTES;
 }
-// Writes the record that says these parts, of `bytes` together.
+// Writes the record with these parts, which have `bytes` bytes together.
 bool tls_keys_seal(struct tls_keys *way, uint8_t type, const struct iovec *parts, unsigned count,
                    size_t bytes, uint8_t *record);
-// Opens a record of tls_sealed_bytes(count) bytes: that many to `to`, and the byte behind them, the type unless it is
-// padding, to *type. False: it isn't what was sealed, and what was written means nothing.
+// Opens a record of tls_sealed_bytes(count) bytes. Writes `count` bytes to `to`, and the byte after them to *type: the
+// type, unless that byte is padding. Returns false if the record was changed; the written bytes must not be used then.
 bool tls_keys_open_record(struct tls_keys *way, const uint8_t *record, size_t count, uint8_t *to,
                           uint8_t *type);
 
@@ -96,12 +96,12 @@ enum { TLS_SEALED_COUNT_MAX = 1 << 24 };
 
 struct tls_records;
 
-// With what the handshake has agreed on: the secrets of the client's and of the server's direction, and how many records
-// have been sealed with the latter already. NULL without memory, or if the suite is none of TLS 1.3's that are known.
+// Makes the state after a handshake: the secrets of the client's and the server's direction, and the number of records
+// sealed under the server's so far. Returns NULL without memory, or for an unknown suite.
 struct tls_records *tls_records_create(const struct tls_secret *client, const struct tls_secret *server,
                                        const SSL_CIPHER *suite, uint64_t sealed);
 void tls_records_destroy(struct tls_records *records);
-// How many are sealed with one key, at most; TLS_SEALED_COUNT_MAX unless a test wants to see it.
+// Bounds the records that are sealed with one key. TLS_SEALED_COUNT_MAX, except in tests.
 void tls_records_bound(struct tls_records *records, uint64_t sealed_max);
 
 // Implement the functions of struct cipher.
@@ -111,11 +111,11 @@ bool tls_records_seal(struct tls_records *records, struct secure *secure, const 
                       unsigned count);
 void tls_records_finish(struct tls_records *records, struct secure *secure);
 
-// --- Each is false where the library gave up; then the record means nothing.
+// --- Each returns false if the library failed; the record must not be used then.
 
 bool tls_aead_begin(struct tls_aead *aead, const uint8_t nonce[TLS_IV_BYTES], const uint8_t *head,
                     size_t head_bytes);
 bool tls_aead_cross(struct tls_aead *aead, uint8_t *to, const uint8_t *from, size_t count);
 bool tls_aead_seal(struct tls_aead *aead, uint8_t tag[TLS_TAG_BYTES]);
-// Ends the opening of a record. False: the record isn't as the peer sealed it, or the library failed.
+// Checks the tag of an opened record. Returns false if the record was changed, or the library failed.
 bool tls_aead_verify(struct tls_aead *aead, const uint8_t tag[TLS_TAG_BYTES]);

@@ -9,14 +9,14 @@
 
 #include "core/base/memory.h"
 
-// The seam of io/io.h over io_uring.
+// Implements the seam of io/io.h over io_uring.
 //
-// Success: each verb fills one submission; io_run lends buffers, enters the kernel once for all of it and
-// waits; io_next turns completions into events (uring.c).
+// Success: each verb fills one submission. io_run lends buffers, enters the kernel once for all submissions, and waits.
+// io_next turns completions into events.
 //
-// Failure: an operation's failure is its event's result. A full submission queue is handed over early.
-// Operations of the hub's own (close, cancel, wake) complete in silence, and their failures mean that there
-// was nothing left to do.
+// Failure: a failed operation has its error in the event's result. A full submission queue is submitted early. The
+// hub's internal operations (close, cancel, wake) report no success. Their failure means that there was nothing left to
+// do.
 
 static void uring_provide_buffers(struct io *io, uint32_t buffers) {
     uring_buffers_limit(&uring_of(io)->buffers, &uring_of(io)->ring, buffers);
@@ -59,7 +59,7 @@ static void uring_send(struct io *io, int socket, uint64_t token, const struct i
     bool single = count == 1 && vectors->iov_len <= INT_MAX;
     struct io_uring_sqe *sqe = uring_note(uring_of(io), single ? IORING_OP_SEND : IORING_OP_SENDMSG, socket,
                                           uring_data(KIND_SEND, token));
-    // With MSG_WAITALL the kernel goes on by itself when the socket takes only a part.
+    // MSG_WAITALL: the kernel continues by itself when the socket takes only a part.
     sqe->msg_flags = MSG_WAITALL | MSG_NOSIGNAL;
     if (single) {
         sqe->addr = (uintptr_t)vectors->iov_base;
@@ -75,14 +75,15 @@ static void uring_send(struct io *io, int socket, uint64_t token, const struct i
 
 static void uring_cancel(struct io *io, int socket, uint64_t token) {
     (void)socket; // the token is enough
-    // The kind is part of what the kernel looks for; the one that isn't there fails in silence.
+    // The kernel compares the whole user data, with the kind. The cancel for the kind that isn't there fails silently.
     uring_note_silent(uring_of(io), IORING_OP_ASYNC_CANCEL, -1)->addr = uring_data(KIND_RECEIVE, token);
     uring_note_silent(uring_of(io), IORING_OP_ASYNC_CANCEL, -1)->addr = uring_data(KIND_ACCEPT, token);
 }
 
 static void uring_shutdown(struct io *io, int socket, int how) {
-    // io_uring hands a shutdown to a worker thread, which looks the descriptor up later. By then a close may be done, and
-    // the number be another connection's. Therefore earlier operations are submitted first, then the shutdown.
+    // io_uring gives a shutdown to a worker thread, which looks the descriptor up later. By then a close may have
+    // happened, and the number may mean another connection. Therefore earlier operations are submitted first, then the
+    // shutdown is a system call.
     ring_submit(&uring_of(io)->ring);
     uring_of(io)->ring.entries++;
     shutdown(socket, how);
@@ -94,7 +95,7 @@ static void uring_close_socket(struct io *io, int socket) {
 
 static void uring_file_write(struct io *io, const struct io_file *file, uint64_t token,
                              const struct iovec *vectors, unsigned count) {
-    // The file was opened for appending: the offset, 0, means nothing.
+    // The file was opened for appending: the offset, 0, is ignored.
     struct io_uring_sqe *sqe =
         uring_note(uring_of(io), IORING_OP_WRITEV, file->number, uring_data(KIND_WRITE, token));
     sqe->addr = (uintptr_t)vectors;
@@ -130,15 +131,15 @@ static bool uring_is_restricted(const struct io *io) {
     return ((const struct uring_io *)io)->ring.restricted;
 }
 
-// Runs one operation to its next event; false when there is none at once.
+// Runs the io once. Returns whether there was an event.
 static bool step(struct io *io, struct io_event *event) {
     uring_run(io, 0);
     return uring_next(io, event);
 }
 
-// Multishot receive has no feature bit: one byte through a pair of sockets tells, and the end of the pair
-// ends it. Linux 6.1 tries again at once after an arrival: where that took the only buffer, the receive has
-// ended before the pair does, for want of another.
+// Returns whether multishot receive works, which no feature bit tells. Sends one byte through a socket pair, and then
+// closes the pair. Linux 6.1 tries again at once after an arrival: if the arrival took the only buffer, the receive
+// ends with -ENOBUFS before the pair's end.
 static bool multishot_works(struct io *io) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
@@ -188,7 +189,7 @@ static void uring_close(struct io *base) {
     memory_give(io);
 }
 
-// Where waits are held: a timer of the thread's may otherwise be 50 µs late.
+// Makes the thread's timers precise, for held waits. Otherwise a timer may be 50 µs late.
 static void be_on_time(void) {
     (void)prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
 }
@@ -251,11 +252,11 @@ const struct io_ops uring_ops = {
 
 // --- A turn
 
-// A turn of an io_uring io: noted operations go to the kernel in one entry, and completions become events
-// straight from the completion ring.
+// A turn of an io_uring io: submits noted operations in one kernel entry, and turns completions into events straight
+// from the completion ring.
 //
-// Success: there is an event, a wake, or the time has come. Failure: completions that found no room stay with
-// the kernel and come at the next io_run.
+// Success: there is an event, a wake, or the deadline has passed. Failure: completions for which the ring has no room
+// stay with the kernel until the next io_run.
 
 static enum kind kind_of_completion(const struct io_uring_cqe *cqe) {
     return (enum kind)(cqe->user_data >> TOKEN_BITS);
@@ -271,7 +272,7 @@ static bool next_signal(struct uring_io *io, struct io_event *event) {
     return signals_next(&io->signals, event);
 }
 
-// Takes the completions off the front that nobody waits for; whether one is left that somebody does.
+// Removes completions without an event from the front. Returns whether one with an event follows.
 static bool skip_silent(struct uring_io *io) {
     unsigned tail = ring_tail(&io->ring);
     for (;;) {
@@ -293,8 +294,8 @@ static uint64_t wait_until(uint64_t deadline_ns) {
     return deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 }
 
-// Enters without waiting, once and then as often as something stirs. False when the time has passed without a
-// reason to return.
+// Enters the kernel without waiting, and again whenever the ring has news. Returns false when the time has passed
+// without a reason to return.
 static bool spin(struct uring_io *io, uint64_t until_ns) {
     for (;;) {
         ring_enter(&io->ring, 0, 0);
@@ -309,7 +310,7 @@ static bool spin(struct uring_io *io, uint64_t until_ns) {
     }
 }
 
-// The first wait may be held; what is left of the time then isn't.
+// Waits for completions. Only the first wait may be held.
 static void wait_for_completions(struct uring_io *io, uint64_t deadline_ns) {
     bool ready = skip_silent(io), first = true;
     do {
@@ -326,8 +327,9 @@ static void wait_for_completions(struct uring_io *io, uint64_t deadline_ns) {
     } while (!ready && !io->woken && io->io.now_ns < deadline_ns);
 }
 
-// A verb that finds the queue full submits, and what completes by that must wait for its turn: a handler
-// that keeps making events can't keep the loop from running.
+// Marks the completions that are handed out in this turn. A verb that finds the queue full submits early, and
+// completions of that must wait for the next turn: a handler that makes new events endlessly can't keep the loop from
+// running.
 static void gather(struct uring_io *io) {
     io->gathered = ring_tail(&io->ring);
     io->entered = io->ring.entries;
@@ -349,7 +351,7 @@ void uring_run(struct io *base, uint64_t deadline_ns) {
         coalesce_evaluate(&io->coalesce, base->now_ns, io_used_ns());
 }
 
-// A turn that uses up more buffers touches more memory than the cache keeps.
+// Returns whether io_poll pays. A turn that uses more than half of the buffers touches more memory than the cache has.
 bool uring_has_arrivals(const struct io *base) {
     const struct uring_io *io = (const struct uring_io *)base;
     bool pays = io->ring.entries == io->entered && uring_buffers_left(&io->buffers) > io->buffers.max / 2;
@@ -374,7 +376,7 @@ static void fill_received(struct uring_io *io, const struct io_uring_cqe *cqe, s
         buffer_drop(buffer);
 }
 
-// Whether the completion is an event by itself.
+// Fills in the event of a completion. Returns false if the completion has no event.
 static bool fill_event(struct uring_io *io, const struct io_uring_cqe *cqe, struct io_event *event) {
     *event = (struct io_event){
         .more = cqe->flags & IORING_CQE_F_MORE,
@@ -432,8 +434,8 @@ bool uring_next(struct io *base, struct io_event *event) {
 
 // --- Watches
 
-// Whether a peer that has half-closed goes altogether: a poll that tells of changes alone, since what can be
-// read, the end, is there all the time.
+// Watches whether a peer that has half-closed goes altogether. The poll reports changes only, since the socket is
+// readable all the time: its end is.
 
 enum { GONE = POLLHUP | POLLERR };
 
@@ -448,7 +450,7 @@ void uring_unwatch(struct io *io, int socket, uint64_t token) {
     uring_note_silent(uring_of(io), IORING_OP_ASYNC_CANCEL, -1)->addr = uring_data(KIND_GONE, token);
 }
 
-// The kernel tells of the half-close itself as well.
+// Fills in the event of a watch. Returns whether there is one: the kernel reports the half-close itself, too.
 bool uring_gone(const struct io_uring_cqe *cqe, struct io_event *event) {
     event->kind = IO_GONE;
     if (cqe->res < 0)

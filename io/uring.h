@@ -1,5 +1,4 @@
-// An io_uring io from inside: its state, and what uring.c (the verbs), uring.c (waiting, and events) and
-// uring.c share.
+// The state of an io_uring io, shared by the parts of uring.c: verbs, turns and watches.
 #pragma once
 
 #include <assert.h>
@@ -10,8 +9,8 @@
 #include "io/spin.h"
 #include "io/uring_ring.h"
 
-// The kind of operation that a completion belongs to: the top 8 bits of its user data. One token may have a
-// receive and a send under way.
+// The kind of operation that a completion belongs to: the top 8 bits of its user data. A receive and a send with the
+// same token may be under way.
 enum kind {
     KIND_ACCEPT = 1,
     KIND_RECEIVE,
@@ -22,7 +21,7 @@ enum kind {
     KIND_GONE,
     KIND_CONNECT,
     KIND_WAKE,   // another shard's io_wake
-    KIND_SILENT, // of nobody's interest
+    KIND_SILENT, // internal operations without an event
 };
 
 enum { TOKEN_BITS = 56, IO_MAGIC = 0x696f7572 };
@@ -30,12 +29,12 @@ enum { TOKEN_BITS = 56, IO_MAGIC = 0x696f7572 };
 struct uring_io {
     struct io io;
     uint32_t magic;
-    unsigned gathered; // where the completions end that the last io_run or io_poll saw
-    uint64_t entered;  // ring.entries, when they were gathered
+    unsigned gathered; // the tail of the completion ring at the last io_run or io_poll
+    uint64_t entered;  // ring.entries at that time
     bool woken;
     struct spin spin;
     struct coalesce coalesce;
-    uint64_t held; // waits
+    uint64_t held; // number of held waits
     struct signals signals;
     struct ring ring;
     struct uring_buffers buffers;
@@ -50,7 +49,7 @@ static inline uint64_t uring_data(enum kind kind, uint64_t token) {
     return (uint64_t)kind << TOKEN_BITS | token;
 }
 
-// Notes an operation; what else it needs is the caller's to fill in.
+// Notes an operation. The caller fills in the operation's other fields.
 static inline struct io_uring_sqe *uring_note(struct uring_io *io, int operation, int socket, uint64_t data) {
     struct io_uring_sqe *sqe = ring_note(&io->ring);
     io_uring_prep_rw(operation, sqe, socket, NULL, 0, 0);
@@ -58,14 +57,14 @@ static inline struct io_uring_sqe *uring_note(struct uring_io *io, int operation
     return sqe;
 }
 
-// One whose end is nobody's interest, unless it fails.
+// Notes an internal operation, which has a completion only if it fails.
 static inline struct io_uring_sqe *uring_note_silent(struct uring_io *io, int operation, int socket) {
     struct io_uring_sqe *sqe = uring_note(io, operation, socket, uring_data(KIND_SILENT, 0));
     sqe->flags = IOSQE_CQE_SKIP_SUCCESS;
     return sqe;
 }
 
-// Asks to be told of signals, once or from now on.
+// Polls the signal descriptor, for one report or many.
 void uring_watch_signals(struct uring_io *io);
 
 // The verbs io_run, io_next, io_has_arrivals and io_poll.
@@ -76,5 +75,5 @@ void uring_poll(struct io *io);
 // The verbs io_watch and io_unwatch.
 void uring_watch(struct io *io, int socket, uint64_t token);
 void uring_unwatch(struct io *io, int socket, uint64_t token);
-// Whether a completion of what they noted is an event; then fills in its result.
+// Fills in the event of a completion of uring_watch. Returns whether there is an event.
 bool uring_gone(const struct io_uring_cqe *cqe, struct io_event *event);

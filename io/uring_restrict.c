@@ -1,14 +1,13 @@
-// A ring that was made disabled takes restrictions once. From the moment when the ring is enabled nobody can
-// widen them.
+// Restricts a ring, which is possible once and only while the ring is disabled. After the ring is enabled, no one can
+// widen the restrictions.
 //
-// Success: operations, their flags and registrations that aren't listed are refused with -EACCES. Failure: a
-// kernel that knows no restrictions leaves the ring as it is, and io_is_restricted tells so.
+// Success: operations, flags and registrations that aren't listed fail with -EACCES. Failure: a kernel without
+// restrictions leaves the ring as it is, and io_is_restricted returns false.
 #include "io/uring_restrict.h"
 
 #include <assert.h>
 
-// Registrations that a ring goes on with: its buffers, when their number changes, and its descriptor, at its
-// end.
+// Registrations that stay allowed: of the buffers, when their number changes, and of the descriptor, at its end.
 static const unsigned char REGISTRATIONS[] = {IORING_REGISTER_PBUF_RING, IORING_UNREGISTER_PBUF_RING,
                                               IORING_UNREGISTER_RING_FDS};
 
@@ -28,7 +27,7 @@ static unsigned list_rules(struct io_uring_restriction *rules, const unsigned ch
     return count;
 }
 
-// liburing's own functions for both are not exported by every version of it.
+// Uses io_uring_register: not every version of liburing exports its own functions for both.
 int uring_restrict(struct io_uring *uring, const unsigned char *operations, unsigned count) {
     struct io_uring_restriction rules[RULES_MAX];
     unsigned descriptor = (unsigned)uring->ring_fd;

@@ -1,10 +1,9 @@
-// The layer of the sandbox that restricts a ring. Known to io/uring*.c only.
+// The sandbox layer that restricts a ring. Only for io/uring*.c.
 #pragma once
 
 #include <liburing.h>
 #include <stdbool.h>
 
-// Restricts a ring that was made disabled to these operations and to the registrations that it goes on with,
-// as far as the kernel does that, and enables it. 1: it is restricted; 0: it isn't; -errno: it can't be
-// enabled.
+// Restricts a disabled ring to these operations and a few registrations, if the kernel can, and enables the ring.
+// Returns 1: restricted; 0: not restricted; -errno: the ring can't be enabled.
 int uring_restrict(struct io_uring *uring, const unsigned char *operations, unsigned count);

@@ -1,13 +1,12 @@
-// Set-up of a shard's ring, and the entries into the kernel.
+// Set-up of a shard's ring, and the kernel entries.
 //
-// Success: the ring is made for one thread that also runs the kernel's deferred work when it asks for
-// completions (SINGLE_ISSUER, DEFER_TASKRUN: Linux 6.1). Its descriptor is registered. Each turn of the
-// shard's loop is one io_uring_enter that submits, runs deferred work and waits.
+// Success: the ring is for one thread, which also runs the kernel's deferred work when it asks for completions
+// (SINGLE_ISSUER, DEFER_TASKRUN: Linux 6.1). The ring's descriptor is registered. Each turn of the shard's loop is one
+// io_uring_enter that submits, runs deferred work and waits.
 //
-// Failure: set-up fails with -errno and a reason, when the kernel refuses io_uring or lacks what the hub
-// needs. Later a kernel entry fails only in passing (interrupted, timed out, short of memory for a moment).
-// Any other failure is a bug of ours or a completion lost in the kernel. It ends the program, since a
-// connection would hang on it for ever.
+// Failure: set-up returns -errno and a reason if the kernel refuses io_uring or lacks a feature. Later a kernel entry
+// fails only for a moment (interrupted, timed out, out of memory). Any other failure is a bug of the hub or a
+// completion that the kernel has lost. It ends the program, since a connection would wait for that completion for ever.
 #include "io/uring_ring.h"
 
 #include <assert.h>
@@ -22,11 +21,11 @@
 #include "io/sandbox_layer.h"
 #include "io/uring_restrict.h"
 
-// Small, so that the slots stay in the cache: a full queue costs one more kernel entry for this many
-// operations.
+// Slots of the submission queue. Few, so that the slots stay in the cache: a full queue costs one more kernel entry for
+// this many operations.
 enum { SUBMISSIONS = 512 };
 
-// Completions that end a held wait, besides those that the operations handed over with it make at once.
+// Completions that end a held wait early, besides completions that the submitted operations have at once.
 enum { HOLD_COMPLETIONS = 16 };
 
 static const unsigned FEATURES = IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE | IORING_FEAT_FAST_POLL |
@@ -62,7 +61,7 @@ static bool operations_known(struct io_uring *uring) {
     return known;
 }
 
-// Slot i of the queue is always submission i, so handing over is no more than publishing the tail.
+// Makes slot i of the queue submission i for good, so that submitting only publishes the tail.
 static void index_slots(struct io_uring_sq *sq) {
     for (unsigned i = 0; i < sq->ring_entries; i++)
         sq->array[i] = i;
@@ -81,7 +80,7 @@ static int prepare(struct ring *ring, unsigned features, const char **why) {
     }
     index_slots(&uring->sq);
     ring->min_wait = features & RING_FEATURE_MIN_WAIT;
-    // Saves the look-up of the descriptor at each entry; its table may be full, and then the plain one does.
+    // A registered descriptor saves a look-up at each entry. If the table is full, the plain descriptor is used.
     if (io_uring_register_ring_fd(uring) == 1)
         ring->enter_flags = IORING_ENTER_REGISTERED_RING;
     return 0;
@@ -103,7 +102,7 @@ int ring_open(struct ring *ring, bool restricted, const char **why) {
                  IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
     };
     if (restricted)
-        params.flags |= IORING_SETUP_R_DISABLED; // until it is walled in
+        params.flags |= IORING_SETUP_R_DISABLED; // until it is restricted
     int result = io_uring_queue_init_params(SUBMISSIONS, &ring->uring, &params);
     if (result < 0) {
         *why = refusal(result);
@@ -130,8 +129,8 @@ static void check(int result) {
     abort();
 }
 
-// liburing's own calls with a timeout enter twice when they have submitted something and then time out, and
-// wait twice as long; so this publishes and enters by hand.
+// Submits and enters the kernel. liburing's own calls with a timeout would enter twice, and wait twice as long, when
+// they have submitted operations and then time out.
 static void enter(struct ring *ring, unsigned wait_count, unsigned flags, struct ring_wait_argument *arg) {
     struct io_uring_sq *sq = &ring->uring.sq;
     sq->sqe_head = sq->sqe_tail;
@@ -146,7 +145,7 @@ void ring_submit(struct ring *ring) {
         enter(ring, 0, 0, NULL);
 }
 
-// Where the kernel holds no wait itself, the held part is a wait of its own: the caller comes again for the rest.
+// Without IORING_FEAT_MIN_TIMEOUT the held part is a wait of its own: the caller calls again for the rest.
 void ring_enter(struct ring *ring, uint64_t wait_ns, uint64_t hold_ns) {
     assert(hold_ns <= wait_ns);
     if (hold_ns && !ring->min_wait)
@@ -195,21 +194,17 @@ bool sandbox_ring_holds(void) {
 //
 // The provided buffer ring of a shard.
 //
-// Success: uring_buffers_fill puts a buffer behind every free id. A receive completes with the id of the
-// buffer that it filled. uring_buffers_return hands that buffer out and frees its id for the next
-// uring_buffers_fill.
+// Success: uring_buffers_fill assigns a buffer to every free id. A receive completes with the id of the buffer that it
+// filled. uring_buffers_return hands that buffer out and frees its id for the next uring_buffers_fill.
 //
-// Single buffers can't be taken back: the kernel alone knows which it has used. The ring is therefore taken
-// away and given anew. Nothing is used meanwhile, since the kernel does this ring's work only when this
-// thread enters it, and earlier uses have completed. Receives that are under way look the ring up at their
-// next arrival.
+// Single buffers can't be taken back: the kernel alone knows which ones it has used. The ring is therefore unregistered
+// and registered again. The kernel uses no buffer meanwhile: it works on this ring only when this thread enters, and
+// earlier uses have completed. Receives under way look the ring up at their next arrival.
 //
-// The kernel takes buffers from the front, and returned buffers are put there. They are still in the cache,
-// also where arrivals are as large as buffers, and a turn fills a few. The buffers behind them are for turns
-// that fill more.
+// The kernel takes buffers from the front, and returned buffers are put there. They are still in the cache, even if
+// arrivals are as large as buffers and a turn fills a few. The buffers behind them are for turns that fill more.
 //
-// Failure: when the pool has reached its bound, ids stay free, and receives that find no buffer end with
-// -ENOBUFS.
+// Failure: when the pool has reached its bound, ids stay free, and receives without a buffer end with -ENOBUFS.
 
 static size_t ring_bytes(const struct uring_buffers *buffers) {
     return buffers->count * sizeof(struct io_uring_buf);
@@ -222,13 +217,13 @@ static void release_provided(struct uring_buffers *buffers) {
     memory_give(buffers->free_ids);
 }
 
-// The kernel pins this memory, whole pages of it.
+// Maps the ring's memory: whole pages, which the kernel pins.
 static struct io_uring_buf_ring *map_ring(size_t bytes) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-// Has the kernel take buffers from the ring.
+// Registers the ring with the kernel.
 static int list_ring(struct uring_buffers *buffers, struct io_uring *uring) {
     struct io_uring_buf_reg registration = {
         .ring_addr = (uintptr_t)buffers->ring, .ring_entries = buffers->count, .bgid = URING_BUFFERS_GROUP};
@@ -274,7 +269,7 @@ static void free_id(struct uring_buffers *buffers, uint32_t id) {
     buffers->free_ids[buffers->free_count++] = (uint16_t)id;
 }
 
-// Whether a completion that nobody has read yet brings this buffer.
+// Returns whether an unread completion has this buffer.
 static bool is_used(const struct ring *ring, uint32_t id) {
     const struct io_uring_cq *cq = &ring->uring.cq;
     for (unsigned at = *cq->khead, tail = ring_tail(ring); at != tail; at++) {
@@ -285,7 +280,7 @@ static bool is_used(const struct ring *ring, uint32_t id) {
     return false;
 }
 
-// Drops those that are too many; the others are shown to the kernel again, in a ring that it doesn't know.
+// Drops the buffers beyond `max`, and puts the others into a ring that the kernel doesn't know.
 static void sort_out(struct uring_buffers *buffers, const struct ring *ring) {
     int shown = 0;
     for (uint32_t id = 0; id < buffers->count; id++) {
@@ -301,7 +296,8 @@ static void sort_out(struct uring_buffers *buffers, const struct ring *ring) {
     io_uring_buf_ring_advance(buffers->ring, shown);
 }
 
-// Not while completions are hidden: they may bring buffers. uring_buffers_fill tries again.
+// Takes buffers beyond `max` back. Does nothing while completions overflow, since these may have buffers:
+// uring_buffers_fill tries again.
 static void take_back_provided(struct uring_buffers *buffers, struct ring *ring) {
     struct io_uring *uring = &ring->uring;
     if (IO_URING_READ_ONCE(*uring->sq.kflags) & IORING_SQ_CQ_OVERFLOW)
@@ -313,7 +309,7 @@ static void take_back_provided(struct uring_buffers *buffers, struct ring *ring)
     buffers->unlisted = list_ring(buffers, uring) < 0;
 }
 
-// How many of those that are lent the kernel has used, in completions that nobody has read yet.
+// Counts the lent buffers that unread completions have.
 static uint32_t count_used(const struct ring *ring) {
     const struct io_uring_cq *cq = &ring->uring.cq;
     uint32_t used = 0;
@@ -322,14 +318,14 @@ static uint32_t count_used(const struct ring *ring) {
     return used;
 }
 
-// Returns one of the ring's places, counted from its end on. The end itself lies in the first one.
+// Returns an entry of the ring, counted from the tail on. The tail itself is stored in the first entry.
 static struct io_uring_buf *place(const struct uring_buffers *buffers, int at) {
     return &buffers->ring->bufs[(buffers->ring->tail + at) & io_uring_buf_ring_mask(buffers->count)];
 }
 
-// Moves `added` places at the ring's end that the kernel doesn't know yet to the front: the first to the
-// front, and so on. The places that were there go to the end. The kernel reads them when it is entered, and
-// no sooner. Not while completions are hidden: how many are left isn't known then.
+// Moves the `added` entries at the tail, which the kernel doesn't know yet, to the front in the same order. The entries
+// at the front go to the tail. The kernel reads them only when it is entered. Does nothing while completions overflow:
+// the number of entries left isn't known then.
 static void put_in_front(const struct uring_buffers *buffers, const struct ring *ring, int added) {
     uint32_t used = count_used(ring), shown = uring_buffers_left(buffers) - (uint32_t)added;
     if (IO_URING_READ_ONCE(*ring->uring.sq.kflags) & IORING_SQ_CQ_OVERFLOW)
