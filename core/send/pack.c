@@ -42,7 +42,7 @@ bool pack_takes(const struct frame *frame) {
     const struct unit *unit = frame->unit;
     bool is_bare = unit->length_line_bytes == 0 ||
                    (unit->length_line_at == 0 && unit->body_at == unit->length_line_bytes + 2);
-    return is_bare && !frame->added && frame->body.bytes <= COPY_BYTES_MAX;
+    return is_bare && frame->body.bytes <= COPY_BYTES_MAX;
 }
 
 // Copies the first `count` bytes of the body. May copy up to MOVE_BYTES, since the caller overwrites the rest. Bytes
@@ -61,8 +61,15 @@ static uint8_t *put(uint8_t *out, struct piece piece) {
     return out + piece.count;
 }
 
-static inline uint8_t *put_length(uint8_t *out, size_t body) {
+// Writes the header block: the length line, the line that the hub adds, and the empty line.
+static inline uint8_t *put_block(uint8_t *out, const struct frame *frame, size_t body) {
+    const struct wire_line *added = frame->added;
     out += frame_length_line((char *)out, body);
+    if (__builtin_expect(added != NULL, false)) {
+        assert(memcmp(added->text + added->bytes - 2, "\r\n\r\n", 4) == 0);
+        memcpy(out, added->text, added->bytes);
+        out += added->bytes;
+    }
     memcpy(out, "\r\n", 2);
     return out + 2;
 }
@@ -74,10 +81,11 @@ bool pack_add(struct parcel *pack, const struct frame *frame, struct span value,
     uint32_t behind = value.at + value.bytes, rest = frame->body.bytes - behind;
     size_t body = value.at + text.count + rest;
     assert(pack_takes(frame) && behind <= frame->body.bytes);
-    size_t around = envelope ? envelope->head.count + envelope->tail.count : PARCEL_HEAD_BYTES_MAX;
+    size_t around = envelope ? envelope->head.count + envelope->tail.count
+                             : PARCEL_HEAD_BYTES_MAX + (frame->added ? frame->added->bytes : 0);
     if ((size_t)((uint8_t *)(entries - 1) - begin) < around + body + MOVE_BYTES)
         return false;
-    out = envelope ? put(out, envelope->head) : put_length(out, body);
+    out = envelope ? put(out, envelope->head) : put_block(out, frame, body);
     copy_begin(out, frame, value.at);
     out += value.at;
     memcpy(out, text.bytes, text.count);

@@ -1,9 +1,9 @@
 // Packs: small frames for one receiver, copied one behind the other to the pack's own buffer.
 //
-// A forwarded frame is written to the pack as the frame leaves: with a length line or an envelope of another wire, and
-// with one value replaced. The frame needs no parcel, and the pack doesn't hold the buffer in which the frame came. The
-// pack itself is a dressed parcel. The pack lists its requests at the end of its buffer, so that a cancel can remove a
-// request.
+// A forwarded frame is written to the pack as the frame leaves: with a length line and the hub's own line, or with an
+// envelope of another wire, and with one value replaced. The frame needs no parcel, and the pack doesn't hold the
+// buffer in which the frame came. The pack itself is a dressed parcel. The pack lists its requests at the end of its
+// buffer, so that a cancel can remove a request.
 #pragma once
 
 #include "core/send/parcel.h"
@@ -16,10 +16,11 @@ struct pack_envelope {
 // Makes an empty pack with a buffer of `buffers`, which must belong to the shard of `pool`. The caller must then add a
 // frame or drop the pack (parcel_drop). Returns NULL when memory or the budget is used up.
 struct parcel *pack_create(struct parcel_pool *pool, struct buffer_pool *buffers);
-// Returns whether the frame leaves as a length line and a body alone, and the body has at most COPY_BYTES_MAX.
+// Returns whether the frame came with no header field but its length, and has a body of at most COPY_BYTES_MAX.
 bool pack_takes(const struct frame *frame);
 // Adds a frame for which pack_takes is true. `text` replaces `value`, a stretch of the body. `hub_id` is a request's
-// hub id, else 0. `envelope` is NULL for the framed wire. Returns false if the pack has no room for the frame.
+// hub id, else 0. `envelope` is NULL for the framed wire; an envelope must have what the hub adds. Returns false if the
+// pack has no room for the frame.
 bool pack_add(struct parcel *pack, const struct frame *frame, struct span value, struct piece text,
               uint64_t hub_id, const struct pack_envelope *envelope);
 // Returns whether the pack has the request.

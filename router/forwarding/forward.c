@@ -346,7 +346,8 @@ static bool pack_request(struct shard *shard, const struct message *message, con
         shard->request_is_watched || message_lane(message) != LANE_NORMAL)
         return false;
     struct peer *peer = peer_find(shard, target);
-    if (!(to ? !remote_target_keeps(shard, to) && send_may_pack_enveloped(shard, peer)
+    if (!(to ? !message->frame->added && !remote_target_keeps(shard, to) &&
+                   send_may_pack_enveloped(shard, peer)
              : send_may_pack(shard, peer)))
         return false;
     char digits[HUB_ID_DIGITS_MAX + 4];

@@ -189,14 +189,15 @@ void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, str
 bool completion_pack(struct shard *shard, uint64_t hub_id, uint64_t from, const struct frame *frame,
                      struct span id, bool is_error) {
     assert(hub_id_shard(hub_id) == shard->index && hub_knows(shard->hub, from));
-    if (!pack_takes(frame)) // as no frame is with a header line of its user
+    if (!pack_takes(frame))
         return false;
     struct pending *pending = pending_find(&shard->pending, hub_id);
     if (!pending || pending->target != from || pending->has_rare || shard->hub->features->request_ended[0])
         return false;
     struct peer *source = source_of(shard, pending);
     struct exchange *exchange = pending->exchange;
-    if (!source || !(exchange ? source->transport->ops.pack_answer != NULL : send_may_pack(shard, source)))
+    if (!source ||
+        !(exchange ? source->transport->ops.pack_answer && !frame->added : send_may_pack(shard, source)))
         return false;
     assert(source->name == pending->source && pending_is_plain(pending));
     pending_fetch_beside(pending);
