@@ -103,7 +103,7 @@ static const char *set_count(uint32_t *field, const char *value, uint64_t max, c
     return NULL;
 }
 
-// Which of the names, separated by blanks, the value is; -1: none.
+// Returns the index of `value` in `names`, which NULL ends; -1: not in there.
 static int one_of(const char *value, const char *const *names) {
     for (int index = 0; names[index]; index++)
         if (strcmp(names[index], value) == 0)
@@ -167,7 +167,7 @@ static const char *set_command(struct child_settings *settings, const char *valu
     for (size_t left = good ? settings->command_words : 0; left > 0; left--, at += strlen(at) + 1)
         text_add(&settings->command, at, strlen(at) + 1);
     memory_give(words);
-    if (sets_variable) // its value, which may be a secret, would be shown as the name of a program that isn't there
+    if (sets_variable) // else the value, which may be a secret, would be shown as the name of a missing program
         return "a program first: no shell runs, and the key set NAME sets a variable";
     return good ? NULL : "a command with its quotations closed";
 }
@@ -248,7 +248,7 @@ static uint64_t *time_of(struct child_settings *settings, const char *key, bool 
     return NULL;
 }
 
-// `set NAME` and `secret NAME`.
+// Handles the keys `set NAME` and `secret NAME`.
 static const char *set_variable(struct child_settings *settings, const char *key, const char *value) {
     char kind = strncmp(key, "set", 3) == 0 ? 'S' : 'F';
     const char *name = key + (kind == 'S' ? 3 : 6);
@@ -314,7 +314,7 @@ bool child_settings_may_show(const char *key) {
     return one_of(key, keys) >= 0;
 }
 
-// Returns the thing that two keys mustn't both set: a variable, whichever way it is set, or the key itself.
+// Returns what two keys must not both set: the variable's name, however it is set, or else the key itself.
 static const char *thing_of(const char *key, bool *sets_variable) {
     size_t word = begins_with_word(key, "set") ? 3 : begins_with_word(key, "secret") ? 6 : 0;
     *sets_variable = word > 0;
@@ -330,7 +330,7 @@ static bool is_given(const struct child_settings *settings, const char *key) {
         const char *given = thing_of(at, &given_variable);
         if (variable == given_variable && strcmp(given, thing) == 0)
             return true;
-        at += strlen(at) + 1; // its value
+        at += strlen(at) + 1; // skips the value
     }
     return false;
 }
@@ -372,7 +372,8 @@ bool child_settings_same(const struct child_settings *one, const struct child_se
 }
 
 void child_settings_capabilities(const struct child_settings *settings, struct text *out) {
-    bool has_tools = settings->tools.length > 0 && settings->protocol != CHILD_MCP; // there they choose
+    // An MCP server's tools setting only restricts the server's own list
+    bool has_tools = settings->tools.length > 0 && settings->protocol != CHILD_MCP;
     text_put(out, "{");
     if (settings->methods.length) {
         text_put(out, "\"methods\":[");
@@ -435,7 +436,7 @@ bool child_settings_has_files(const struct child_settings *settings) {
     return false;
 }
 
-// The list is of JSON strings with commas between, whose names have no escape.
+// Searches the list of names: JSON strings without escapes, separated by commas.
 bool child_settings_has_tool(const struct child_settings *settings, const char *name, size_t bytes) {
     assert(name || bytes == 0);
     if (settings->protocol != CHILD_MCP || settings->tools.length == 0)

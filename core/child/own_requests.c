@@ -19,7 +19,8 @@ bool own_requests_end(struct own_requests *requests, uint64_t id) {
         return false;
     uint64_t at = highest - id, bit = at % OWN_REQUESTS_MAX;
     uint64_t since =
-        (requests->count + OWN_REQUESTS_SPAN - 1 - at) % OWN_REQUESTS_SPAN; // how many came after it
+        // Requests begun after this request
+        (requests->count + OWN_REQUESTS_SPAN - 1 - at) % OWN_REQUESTS_SPAN;
     assert(since < OWN_REQUESTS_SPAN);
     if (since >= OWN_REQUESTS_MAX || since >= requests->count || !(requests->open[bit / 64] >> bit % 64 & 1))
         return false;

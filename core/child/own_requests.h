@@ -1,25 +1,25 @@
-// The ids of the hub's own requests to a child: one after the other, from the highest below 2^53 on, which
-// ids of forwarded requests don't come to. Each request is answered once. A bounded number is remembered; the
-// oldest goes for one more.
+// The ids of the hub's own requests to a child. The ids go down from the highest below 2^53, which ids of forwarded
+// requests never reach. Each request has one response. A bounded number of ids is remembered; a new id replaces the
+// oldest.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
-    OWN_REQUESTS_MAX = 4096,      // that are remembered
-    OWN_REQUESTS_SPAN = 64 << 10, // ids until they come again
+    OWN_REQUESTS_MAX = 4096,      // ids remembered
+    OWN_REQUESTS_SPAN = 64 << 10, // ids until they repeat
 };
 
-// Zero bytes: nothing was asked.
+// Zeroed: no request was made.
 struct own_requests {
-    uint64_t count; // how many there ever were
+    uint64_t count; // requests made in all
     uint64_t open[OWN_REQUESTS_MAX / 64];
 };
 
-// The id of the next one.
+// Begins a request. Returns its id.
 uint64_t own_requests_begin(struct own_requests *requests);
-// An answer bears this id. False: nothing under it is owed.
+// Ends the request with this id, at its response. Returns false if no request with this id is open.
 bool own_requests_end(struct own_requests *requests, uint64_t id);
-// Forgets all ids: the child is another process, which owes nothing.
+// Forgets all ids, because the child's new process owes no responses.
 void own_requests_forget(struct own_requests *requests);

@@ -16,7 +16,7 @@ static void hide(struct secret_filter *filter) {
     filter->used = (uint32_t)log_hide_named(filter->bytes, used);
 }
 
-// Hands on the first `count` bytes.
+// Passes the first `count` bytes on.
 static void pass(struct secret_filter *filter, size_t count, secret_filter_sink *sink, void *context) {
     assert(count <= filter->used);
     if (count > 0)
@@ -39,7 +39,7 @@ void secret_filter_add(struct secret_filter *filter, const char *bytes, size_t c
         if (!is_whole && filter->used < SECRET_FILTER_BYTES)
             continue;
         hide(filter);
-        // A secret that begins before what is kept would have been whole by now.
+        // A secret that begins before the kept bytes would be complete by now.
         if (is_whole)
             pass(filter, filter->used, sink, context);
         else if (filter->used > SECRET_FILTER_SECRET_BYTES_MAX)

@@ -12,9 +12,9 @@ static bool key_is(const uint8_t *bytes, struct span key, const char *text) {
     return key.bytes == strlen(text) && memcmp(bytes + key.at, text, key.bytes) == 0;
 }
 
-// Words have a blank between them. A word without a sign is no pair.
+// Reads the words, which are separated by single blanks. Ignores a word without `=`.
 static void take_words(const uint8_t *bytes, uint32_t at, uint32_t end, struct hub_header *out) {
-    struct span time = {0, 0}, unknown; // a word whose key isn't known means nothing
+    struct span time = {0, 0}, unknown; // takes the value of an unknown key, which is ignored
     uint64_t time_ms;
     assert(out->is_present);
     for (uint32_t blank; at < end; at = blank + 1) {
@@ -55,7 +55,8 @@ size_t hub_header_write(char out[HUB_HEADER_BYTES_MAX], const struct hub_name *h
                         const struct hub_header_source *source) {
     char *to = text_copy(text_copy(out, version, VERSION_BYTES), name, NAME_BYTES);
     assert(hub->bytes > 0);
-    to = text_copy(to, hub->text, sizeof hub->text) - sizeof hub->text + hub->bytes; // one size costs less
+    // Copying a constant size is faster
+    to = text_copy(to, hub->text, sizeof hub->text) - sizeof hub->text + hub->bytes;
     if (source->time_ms) {
         to = text_copy(to, " time=", 6);
         to += text_digits(to, source->time_ms);

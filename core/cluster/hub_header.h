@@ -1,11 +1,11 @@
-// The line of NATS headers with which a hub sends a message to another hub: everything but the frame.
+// The line of NATS headers with which a hub sends a message to another hub. The line has everything but the frame.
 //
 //     NATS/1.0
 //     Patchbay: HUB time=29998 user=ci agent=build-agent from=70,27:21
 //
-//     Content-Length: 83 …          the payload: the frame of whoever said it, header block and all
+//     Content-Length: 83 …          the payload: the sender's frame with its header block
 //
-// A key that isn't known means nothing. Nothing that a peer writes can be taken for the line.
+// Unknown keys are ignored. A peer's bytes can't be mistaken for the line.
 #pragma once
 
 #include <stdbool.h>
@@ -18,19 +18,20 @@
 #include "core/wire/frame_offset.h"
 
 struct hub_header {
-    bool is_present;     // the line is there, and can be read
-    struct hub_name hub; // that says so
-    uint32_t time_ms;    // that is left for a request; 0: nothing is said of that
-    struct span user;    // whose the message is; bytes 0: nobody's
-    struct span agent;   // the agent of its connection that it names as its source; bytes 0: none
-    struct span from;    // the text of frame_offset.h; bytes 0: there is none
+    bool is_present;     // the line is there and valid
+    struct hub_name hub; // the hub that has sent the message
+    uint32_t time_ms;    // time left for a request, in ms; 0: not given
+    struct span user;    // the user of the message; bytes 0: none
+    // The agent at the sender's connection that the message names as its source; bytes 0: none
+    struct span agent;
+    struct span from; // offsets as text of frame_offset.h; bytes 0: not given
 };
 
 // The fields of the line, besides the hub.
 struct hub_header_source {
-    uint32_t time_ms;  // 0: nothing
-    const char *user;  // NULL: nobody
-    const char *agent; // where agent_bytes isn't 0
+    uint32_t time_ms;  // 0: left out
+    const char *user;  // NULL: left out
+    const char *agent; // left out if agent_bytes is 0
     size_t agent_bytes;
     struct frame_offsets offsets;
 };
@@ -40,8 +41,8 @@ enum {
                            AGENT_ID_BYTES_MAX + 4 + 6 + FRAME_OFFSETS_BYTES_MAX
 };
 
-// Reads the headers of a message, which begin with NATS/1.0 (bytes 0: there are none).
+// Reads the headers of a message, which begin with NATS/1.0 (bytes 0: no headers).
 void hub_header_read(const uint8_t *bytes, struct span headers, struct hub_header *out);
-// Writes the headers, with the empty line that ends them; returns their bytes.
+// Writes the headers and the empty line after them. Returns the number of bytes.
 size_t hub_header_write(char out[HUB_HEADER_BYTES_MAX], const struct hub_name *hub,
                         const struct hub_header_source *source);

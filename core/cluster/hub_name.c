@@ -18,7 +18,7 @@ void hub_name_write(struct hub_name *out, const char node[NODE_BYTES], uint32_t 
     out->number = number;
 }
 
-// Without a branch, so that all digits are judged together.
+// Returns whether NODE_BYTES bytes are digits of a NODE. Has no branches, so that all digits are checked in parallel.
 static bool is_node(const uint8_t *text) {
     uint8_t others = 0;
     for (unsigned at = 0; at < NODE_BYTES; at++)

@@ -9,7 +9,7 @@
 
 // --- Credentials
 
-// A byte that stands for something else in a URL may be written as %XX.
+// Decodes a credential in a URL: %XX stands for a byte. Returns false if the text is empty, too long or malformed.
 static bool decode(const char *text, size_t bytes, char out[NATS_URL_CREDENTIAL_BYTES_MAX + 1]) {
     size_t to = 0;
     for (size_t at = 0; at < bytes; at++) {
@@ -33,7 +33,7 @@ static bool decode(const char *text, size_t bytes, char out[NATS_URL_CREDENTIAL_
     return to > 0;
 }
 
-// USER:PASSWORD, or a token.
+// Reads USER:PASSWORD, or a token.
 static bool read_credential(const char *text, size_t bytes, struct nats_url *out) {
     const char *colon = memchr(text, ':', bytes);
     if (!colon)
@@ -80,7 +80,7 @@ static bool take_scheme(const char **text, size_t *bytes, const char *scheme) {
     return true;
 }
 
-// Reads the URL from behind its scheme.
+// Reads the URL after its scheme.
 static enum nats_url_fault read_rest(const char *text, size_t bytes, struct nats_url *out) {
     const char *at = memrchr(text, '@', bytes);
     size_t before = at ? (size_t)(at - text) : 0;
@@ -139,7 +139,7 @@ enum {
     SIGNATURE_RAW_BYTES = 64,
 };
 
-// --- Keys as text: base32 (RFC 4648) without filling, and CRC-16 (XMODEM's) behind it
+// --- Keys as text: base32 (RFC 4648) without padding, with a CRC-16 (XMODEM) at the end
 
 static uint16_t crc_of(const uint8_t *bytes, size_t count) {
     uint16_t crc = 0;
@@ -151,7 +151,7 @@ static uint16_t crc_of(const uint8_t *bytes, size_t count) {
     return crc;
 }
 
-// 32: it is none.
+// Returns the digit's value; 32: not a digit.
 static unsigned base32_digit(char letter) {
     return letter >= 'A' && letter <= 'Z'   ? (unsigned)(letter - 'A')
            : letter >= '2' && letter <= '7' ? (unsigned)(letter - '2') + 26
@@ -195,7 +195,7 @@ struct line {
     size_t bytes;
 };
 
-// The next one that isn't blank, without the blanks around it.
+// Finds the next line that isn't blank, and trims its blanks.
 static bool next_line(const char *text, size_t bytes, size_t *at, struct line *out) {
     while (*at < bytes) {
         const char *begin = text + *at, *end = memchr(begin, '\n', bytes - *at);
@@ -225,7 +225,7 @@ static bool is_jwt(const struct line *line) {
     return line->bytes <= NATS_CREDS_JWT_BYTES_MAX;
 }
 
-// Reads the part between two borders. Each part may occur once at most.
+// Reads the line between two borders. A second part of the same kind is a fault.
 static bool read_part(const struct line *border, const struct line *line, struct nats_creds *out,
                       bool *has_seed) {
     if (is_border(border, "SEED")) {
@@ -274,10 +274,10 @@ void nats_creds_wipe(struct nats_creds *creds) {
     OPENSSL_cleanse(creds, sizeof *creds);
 }
 
-// --- Its key
+// --- The key
 
 static EVP_PKEY *key_of(const struct nats_creds *creds) {
-    // Without this flag OpenSSL would look for its configuration in a file.
+    // Without this flag OpenSSL would read a configuration file.
     return OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL)
                ? EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, creds->seed, NKEY_SEED_BYTES)
                : NULL;

@@ -9,7 +9,7 @@ static const char subject_root[] = "patchbay.";
 enum { ROOT_BYTES = sizeof subject_root - 1 };
 
 enum {
-    NAMED_KINDS = SUBJECT_NAME + 1, // under the REALM
+    NAMED_KINDS = SUBJECT_NAME + 1, // kinds before this number have a REALM
     HUB_KINDS_END = SUBJECT_GONE + 1,
 };
 
@@ -22,7 +22,7 @@ static const struct {
 #undef X
 };
 
-// A table, since each byte of a name passes through it at each crossing.
+// Bytes that need no escape. A table is fast: each byte of a name is looked up for each message between hubs.
 static const bool plain[256] = {
     ['0' ... '9'] = true,
     ['A' ... 'Z'] = true,
@@ -49,7 +49,7 @@ size_t subject_escape(char out[SUBJECT_NAME_BYTES_MAX], const char *name, size_t
     return to;
 }
 
-// 16: it is none.
+// Returns a hexadecimal digit's value; 16: not a digit.
 static unsigned digit_of(uint8_t byte) {
     return byte >= '0' && byte <= '9' ? byte - 48u : byte >= 'A' && byte <= 'F' ? byte - 'A' + 10u : 16;
 }
@@ -84,7 +84,7 @@ bool subject_is_cluster(const char *name) {
     return bytes > 0 && bytes <= CLUSTER_NAME_BYTES_MAX;
 }
 
-// "patchbay.CLUSTER."
+// Writes "patchbay.CLUSTER."
 static char *put_root(char *to, const char *cluster) {
     assert(subject_is_cluster(cluster));
     to = text_copy(text_copy(to, subject_root, ROOT_BYTES), cluster, strlen(cluster));
@@ -118,7 +118,7 @@ size_t subject_write_hub(char out[SUBJECT_BYTES_MAX], const char *cluster, const
     return (size_t)(to - out);
 }
 
-// Takes a token, and the dot behind it, off the front.
+// Removes the first token, and the dot after it, from `rest`. Returns the token.
 static struct span take_token(const uint8_t *text, struct span *rest) {
     uint32_t end = rest->at + rest->bytes, dot = text_find(text, rest->at, end, '.');
     struct span token = {rest->at, dot - rest->at};
@@ -138,7 +138,7 @@ static enum subject_kind kind_of(const uint8_t *text, struct span token, unsigne
     return SUBJECT_KINDS_COUNT;
 }
 
-// 0: it is no number as hubs write one.
+// Reads a number in the form that hubs write. Returns 0 for other text.
 static uint64_t read_number(const uint8_t *text, struct span digits) {
     uint64_t number = 0;
     bool is_plain_form = digits.bytes > 0 && text[digits.at] != '0';

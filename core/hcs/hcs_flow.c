@@ -19,7 +19,7 @@ void hcs_flow_count(struct hcs_flow *flow, bool over, bool stuck, int change) {
     assert(flow->stuck + flow->over <= flow->clients);
 }
 
-// --- Chunks that a slow client loses
+// --- Shed chunks
 
 bool shed_is_over(bool before, size_t waiting, size_t queue_max) {
     if (waiting == 0)

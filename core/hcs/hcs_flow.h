@@ -1,5 +1,5 @@
-// Flow control of an HCS producer: the producer is told to pause when it has no clients, or when more than half of those
-// that count are over. The producer is told to go on when that has ended.
+// Flow control of an HCS producer. The producer is told to pause when it has no clients, or when more than half of the
+// clients that count are over. The producer is told to go on when neither is true.
 #pragma once
 
 #include <stdbool.h>
@@ -14,38 +14,38 @@ enum hcs_flow_state {
 
 struct hcs_flow {
     uint32_t clients;
-    uint32_t stuck; // of them, that have taken nothing for long: these don't count
-    uint32_t over;  // of the others, that are over or have paused
+    uint32_t stuck; // clients that have read nothing for long; they don't count
+    uint32_t over;  // of the other clients, those that are over or have paused
     enum hcs_flow_state told;
 };
 
-// Returns the state that the producer should have been told.
+// Returns the state that the producer should know.
 enum hcs_flow_state hcs_flow_state(const struct hcs_flow *flow);
 
-// Puts one client into the counts, or takes it out (change -1).
+// Adds one client to the counts (change 1), or removes one (change -1).
 void hcs_flow_count(struct hcs_flow *flow, bool over, bool stuck, int change);
 
 // --- Shed chunks
 //
-// Tells when a client of an HCS session reads too slowly, and which chunks are then shed.
+// Decides when a client of an HCS session reads too slowly, and which chunks are shed then.
 //
-// A client is over from half of its queue's bound until less than a quarter waits. Chunks of the finest level
-// of detail, `atomic`, are shed for it while half or more waits, those of the middle one, `micro`, from three
-// quarters on. No other chunk is shed. A client that is under again is told how many were.
+// A client is over from half of its queue's bound until less than a quarter waits. Chunks of the finest level of
+// detail, `atomic`, are shed while half or more waits. Chunks of the middle level, `micro`, are shed from three
+// quarters on. Other chunks are never shed. When the client is no longer over, the hub reports how many were shed.
 
-// The level of detail of a chunk. A chunk of an unknown level isn't shed.
+// A chunk's level of detail. A chunk of an unknown level isn't shed.
 enum stream_lod { LOD_KEPT, LOD_MICRO, LOD_ATOMIC };
 
-// Chunks of one session that one client misses. Zeroed: none.
+// Chunks of one session that were shed for one client. Zeroed: none.
 struct shed {
     uint32_t atomic;
     uint32_t micro;
-    uint64_t from, to; // the seqs of the first and the last
+    uint64_t from, to; // the seqs of the first and the last shed chunk
 };
 
-// Whether who was over, or not, is over now that so much waits for it.
+// Returns whether a client is over with `waiting` bytes in the queue, by whether the client was over `before`.
 bool shed_is_over(bool before, size_t waiting, size_t queue_max);
-// Whether a chunk is shed while so much waits.
+// Returns whether a chunk is shed with `waiting` bytes in the queue.
 bool shed_drops(enum stream_lod lod, size_t waiting, size_t queue_max);
 void shed_note(struct shed *shed, enum stream_lod lod, uint64_t seq);
 static inline bool shed_any(const struct shed *shed) {

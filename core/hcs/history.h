@@ -1,8 +1,8 @@
-// The last chunks of an HCS session, within a bound of bytes, by seq. Chunks are numbered in the order in
-// which they came, also those that aren't there any more. A client's place in the session is the number of
-// the next chunk that the client gets.
+// The last chunks of an HCS session by seq, within a bound of bytes. Chunks are numbered in the order in which they
+// came, including chunks that were dropped. A client's place in the session is the number of the next chunk for the
+// client.
 //
-// A chunk is a pointer of the caller's here. The caller lets it go when it has been handed back.
+// A chunk refers to a parcel of the caller's. The caller drops the parcel when the history returns it.
 #pragma once
 
 #include <stdbool.h>
@@ -22,39 +22,39 @@ struct chunk {
 struct history {
     struct chunk *ring;
     uint32_t capacity; // a power of two, or 0
-    uint64_t first;    // the numbers of those that are there, from first up to but without end
+    uint64_t first;    // the numbers of the stored chunks: first to end - 1
     uint64_t end;
-    size_t bytes;        // of them
-    uint64_t last_seq;   // of the last that came; valid where end > 0
-    uint64_t lost_seq;   // of the last that isn't there any more; valid where first > 0
-    struct quota *quota; // the account of the ring
+    size_t bytes;        // bytes of the stored chunks
+    uint64_t last_seq;   // seq of the last chunk that came; valid if end > 0
+    uint64_t lost_seq;   // seq of the last chunk that was dropped; valid if first > 0
+    struct quota *quota; // the quota of the ring's memory
 };
 
 void history_init(struct history *history, struct quota *quota);
 // Ends the history, which must be empty.
 void history_deinit(struct history *history);
 
-// Whether a chunk of this seq comes behind all that came before.
+// Returns whether this seq is above that of all chunks so far.
 static inline bool history_rises(const struct history *history, uint64_t seq) {
     return history->end == 0 || seq > history->last_seq;
 }
-// Adds one that rises. False without memory: then it has its number and isn't there, and nothing else is any
-// more either; history_oldest must have emptied it before.
+// Adds a chunk whose seq rises. Returns false without memory: the chunk gets a number, but isn't stored. The caller
+// must first empty the history by history_oldest, or call history_reserve.
 bool history_add(struct history *history, struct chunk chunk);
-// Makes room for one more. False without memory.
+// Makes room for one more chunk. Returns false without memory.
 bool history_reserve(struct history *history);
-// Takes the oldest out, if there are more than bytes_max; its parcel is the caller's. NULL: none.
+// Removes the oldest chunk if more than bytes_max are stored. Returns its parcel, now the caller's; NULL: none.
 struct parcel *history_trim(struct history *history, size_t bytes_max);
-// Takes the oldest out, whatever there is. NULL: none.
+// Removes the oldest chunk. Returns its parcel, now the caller's; NULL: none.
 struct parcel *history_take(struct history *history);
 static inline const struct chunk *history_at(const struct history *history, uint64_t number) {
     return number >= history->first && number < history->end
                ? &history->ring[number & (history->capacity - 1)]
                : NULL;
 }
-// The number of the first chunk that is there and whose seq is above, or end.
+// Returns the number of the first stored chunk with a greater seq, or `end`.
 uint64_t history_after(const struct history *history, uint64_t seq);
-// Whether some chunk whose seq is above isn't there any more.
+// Returns whether a chunk with a greater seq was dropped.
 static inline bool history_lacks(const struct history *history, uint64_t seq) {
     return history->first > 0 && seq < history->lost_seq;
 }

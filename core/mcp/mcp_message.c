@@ -12,7 +12,7 @@ static const struct {
 #undef X
 };
 
-// From the oldest on. Their texts, which are dates, are in the same order.
+// The legacy versions, the oldest first. The texts are dates, so they sort in the same order.
 static const char *const legacy_versions[] = {"\"2024-11-05\"", "\"2025-03-26\"", "\"2025-06-18\"",
                                               "\"" MCP_LEGACY_VERSION "\""};
 
@@ -91,7 +91,7 @@ uint64_t mcp_id(const uint8_t *body, const struct json_item *item) {
     return json_number_valid(body, digits) && json_number_whole(body, digits, &id) ? id : 0;
 }
 
-// The codes that 2026-07-28 has for what a request says of itself.
+// Compares the error's code with the codes that only 2026-07-28 has.
 bool mcp_error_is_modern(const uint8_t *body, const struct lookup *lookup) {
     static const char *const codes[] = {"-32020", "-32021", "-32022"};
     if (!lookup_has(lookup, KEY_ERROR) || lookup->type[KEY_ERROR] != JSON_OBJECT)

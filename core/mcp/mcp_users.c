@@ -7,20 +7,21 @@
 
 struct mcp_request {
     uint64_t id;
-    struct mcp_user *user; // NULL: it was given up
-    uint64_t abandoned_ms; // then: when
+    struct mcp_user *user; // NULL: the request was abandoned
+    uint64_t abandoned_ms; // when the request was abandoned
     enum mcp_request_kind kind;
     struct hash_node by_id;
     struct list by_user;
-    struct mcp_subscription *subscription; // that it asks for, as long as both are there
-    size_t own_bytes;                      // of one that listens
+    struct mcp_subscription *subscription; // the subscription that the request asks for, while both exist
+    // Bytes of `own`: the id that the client chose for a request that listens
+    size_t own_bytes;
     char own[];
 };
 
 struct mcp_resource {
-    struct list link;          // of all
+    struct list link;          // in mcp_users.all
     struct list subscriptions; // struct mcp_subscription.by_resource
-    bool lapsed;               // somebody isn't subscribed any more, and the server may not know
+    bool lapsed;               // a user has unsubscribed, and the server may not have been told
     size_t bytes;
     char uri[];
 };
@@ -28,11 +29,11 @@ struct mcp_resource {
 struct mcp_subscription {
     struct mcp_user *user;
     struct mcp_resource *resource;
-    struct mcp_request *request; // that asks for it, likewise
+    struct mcp_request *request; // the request that asks for the subscription, while both exist
     struct list by_user, by_resource;
 };
 
-// Ids and names of connections are the hub's own: nobody can choose them so that they collide.
+// Hashes without a secret: the hub chooses ids and connections' names, so no peer can make collisions.
 static uint64_t hash_of(uint64_t number) {
     return hash_table_hash(number, UINT64_C(0x9e3779b97f4a7c15));
 }
@@ -184,7 +185,7 @@ bool mcp_request_end(struct mcp_users *users, uint64_t id) {
     return true;
 }
 
-// --- Requests that were given up
+// --- Abandoned requests
 
 static void end_abandoned(struct mcp_users *users, struct mcp_request *request) {
     assert(!request->user && users->abandoned_count > 0);
@@ -466,7 +467,7 @@ void mcp_user_leave(struct mcp_users *users, struct mcp_user *user, mcp_visit_ur
     }
     assert(user->request_count == 0 && user->logs == 0 && list_empty(&user->by_requests) &&
            list_empty(&user->logging));
-    assert(list_empty(&user->home.pending)); // whoever asked it has been told
+    assert(list_empty(&user->home.pending)); // sources of these requests have been answered
     list_remove(&user->link);
     hash_table_remove(&users->by_connection, &user->by_connection);
     quota_give(users->quota, user);
