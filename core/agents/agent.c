@@ -8,7 +8,7 @@
 
 // --- Ids
 
-// The syntax of an agentId: one pass over at most AGENT_ID_BYTES_MAX bytes, answering yes or no.
+// Checks the syntax of an agentId in one pass over at most AGENT_ID_BYTES_MAX bytes.
 
 static const bool allowed[256] = {
     ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['-'] = true,
@@ -19,7 +19,7 @@ bool agent_id_valid(const char *text, size_t bytes) {
     assert(text || bytes == 0);
     if (bytes > AGENT_ID_BYTES_MAX)
         return false;
-    char before = '.'; // the start counts as a dot, so nothing at all ends in one too
+    char before = '.'; // the start counts as a dot, so that an empty text is invalid, too
     for (size_t at = 0; at < bytes; at++) {
         if (!allowed[(uint8_t)text[at]] || (text[at] == '.' && before == '.'))
             return false;
@@ -49,7 +49,7 @@ struct capabilities *capabilities_hold(struct capabilities *capabilities) {
     return capabilities;
 }
 
-// Reads of the text by other shards happen before it is given back.
+// Drops a reference. acq_rel: other shards' reads of the text happen before the text is freed.
 void capabilities_drop(struct quota *quota, struct capabilities *capabilities) {
     assert(!capabilities || atomic_load_explicit(&capabilities->references, memory_order_relaxed) > 0);
     if (capabilities && atomic_fetch_sub_explicit(&capabilities->references, 1, memory_order_acq_rel) == 1)

@@ -30,11 +30,11 @@ struct agent *agents_find(const struct agents *agents, const char *id, size_t id
     return name_map_get(&agents->by_id, id, id_bytes);
 }
 
-// --- The agent that was found last
+// --- The agents that were found last
 
-enum { FOUND_ID_BYTES_MIN = 4 }; // a shorter id isn't remembered
+enum { FOUND_ID_BYTES_MIN = 4 }; // shorter ids aren't remembered
 
-// Returns the last bytes of an id, by which most ids differ: all bytes of a short one.
+// Returns the last bytes of an id, where most ids differ; all bytes of a short id.
 static inline uint64_t end_of(const char *id, size_t id_bytes) {
     uint64_t end;
     uint32_t halves[2];
@@ -96,8 +96,9 @@ struct agent *agents_find_again(struct agents *agents, const char *id, size_t id
 
 // --- Homes
 
-// The top bits of the product with a secret odd number. A peer that connects anew until it has a number that
-// it likes can't tell which connections share a chain (Dietzfelbinger and others, 1997).
+// Returns the chain of a connection's home: the top bits of the product with a secret odd number. A peer that
+// reconnects until it gets a certain number can't know which connections share a chain (Dietzfelbinger and others,
+// 1997).
 static struct list *agents_bucket_of(struct agents *agents, uint64_t connection) {
     assert(agents->multiplier & 1);
     return &agents->homes[(connection * agents->multiplier) >> (64 - HOME_CHAIN_BITS)];
@@ -179,7 +180,7 @@ static struct agent *agent_make(struct agents *agents, const struct agent_profil
     return agent;
 }
 
-// Takes an agent out of the table: it can't be found any more.
+// Removes an agent from the table, and frees the agent.
 static void agents_take_out(struct agents *agents, struct agent *agent) {
     assert(agents->count > 0 && agent->home->quota_bytes >= agent->quota_bytes);
     list_remove(&agent->by_home);
@@ -193,7 +194,7 @@ static void agents_take_out(struct agents *agents, struct agent *agent) {
     agent_free(agents, agent);
 }
 
-// Gives back what the tables don't need any more.
+// Gives back memory that the tables don't need any more.
 static void shrink(struct agents *agents) {
     name_map_shrink(&agents->by_id);
     groups_shrink(&agents->groups);
@@ -207,7 +208,7 @@ static void drop_home_if_idle(struct agents *agents, struct home *home) {
     quota_give(agents->quota, home);
 }
 
-// A child that says anew what it offers is still one.
+// Keeps a child's state when the child's agent registers again with other capabilities.
 static void keep_child(struct agent *agent, struct agent *old) {
     if (agent->child || !old->child)
         return;
@@ -220,7 +221,7 @@ static void keep_child(struct agent *agent, struct agent *old) {
     old->answer = NULL;
 }
 
-// An agent that registers again is still the one that answered.
+// Keeps an agent's latencies when the agent registers again.
 static void keep_latency(struct agent *agent, struct agent *old) {
     struct latency *fresh = agent->latency;
     if (!old->latency)
@@ -229,7 +230,7 @@ static void keep_latency(struct agent *agent, struct agent *old) {
     old->latency = fresh;
 }
 
-// There is room for its id.
+// Puts an agent into the table, in the place of `old` if that isn't NULL. The table has room for the id.
 static void take_place(struct agents *agents, struct agent *agent, struct agent *old) {
     assert(agent->home && agent != old);
     if (old && old->home == agent->home) {
@@ -253,9 +254,9 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
     assert(agents->count == agents->by_id.count);
 }
 
-// Counts it for its holder, unless that one would then have more than half of the quota. An agent that takes the place of
-// one of the same holder's counts beside it until that one goes.
-// Without users an address may be that of many programs: a connection that has little isn't refused for what others have.
+// Counts the agent's memory for its holder, unless the holder would then have more than half of the quota. While an
+// agent replaces one of the same holder, both count. Without a users file an address may have many programs. So a
+// connection with little memory isn't refused because of other connections.
 static bool count_share(struct agents *agents, struct agent *agent, const struct agent *old,
                         const struct agent_profile *profile, uint64_t home_bytes) {
     bool is_little = !profile->owner && home_bytes <= agents->quota->little_bytes;
@@ -278,7 +279,8 @@ static void uncount_share(struct agents *agents, struct agent *agent) {
     agent->holder = 0;
 }
 
-// Memory that the agent has taken here will be taken on each of the later shards, and is set aside for them.
+// Returns whether the connection and the holder may have the agent's memory. The later shards will take the same memory
+// as this shard, so their part is set aside now.
 static bool is_within_bounds(struct agents *agents, struct agent *agent, const struct agent *old,
                              const struct agent_profile *profile, int64_t taken) {
     assert(profile->judged_for > 0 && profile->set_aside);
@@ -287,7 +289,7 @@ static bool is_within_bounds(struct agents *agents, struct agent *agent, const s
     uint64_t home_bytes = agent->home->quota_bytes + agent->quota_bytes;
     if (old && old->home == agent->home)
         home_bytes -= old->quota_bytes;
-    assert(home_bytes >= agent->quota_bytes); // it had the old one's
+    assert(home_bytes >= agent->quota_bytes); // `old` counted for this home
     if (!count_share(agents, agent, old, profile, home_bytes + others) ||
         !quota_is_fair(agents->quota, home_bytes + others) || !quota_set_aside(agents->quota, others)) {
         uncount_share(agents, agent);
@@ -298,7 +300,7 @@ static bool is_within_bounds(struct agents *agents, struct agent *agent, const s
     return true;
 }
 
-// All of a new agent, but not to be found yet. False when a part of it has no room.
+// Adds a new agent to topics and groups, and reserves room for its id. Returns false without memory, or beyond a bound.
 static bool fill(struct agents *agents, struct agent *agent, struct agent *old,
                  const struct agent_profile *profile, int64_t before) {
     if (!topics_join(&agents->topics, agent, profile->subscriber) || !groups_join(&agents->groups, agent) ||
@@ -308,8 +310,8 @@ static bool fill(struct agents *agents, struct agent *agent, struct agent *old,
            is_within_bounds(agents, agent, old, profile, agents->quota->used - before);
 }
 
-// Makes the new agent whole before the old one goes. A subscription or a group that both list stays. Without room
-// for the new agent the old one loses nothing.
+// Completes the new agent before the old agent is removed: a subscription or group that both list stays. Without memory
+// for the new agent the old agent stays unchanged.
 struct agent *agents_put(struct agents *agents, const struct agent_profile *profile) {
     assert(profile->capabilities && profile->governance < GOVERNANCE_COUNT);
     int64_t before = agents->quota->used;

@@ -9,22 +9,21 @@
 
 enum {
     RESTING_LOAD = 1 << 30,
-    SEVERAL = 16, // about as many lines of memory as a processor fetches at a time
+    SEVERAL = 16, // about the number of cache lines that a processor loads at a time
 };
 
 struct member {
-    struct agent *agent; // NULL: it has left
-    size_t membership;   // which of the agent's this is
+    struct agent *agent; // NULL: the agent has left
+    size_t membership;   // index in the agent's memberships
 };
 
 struct group {
     enum group_kind kind;
-    struct member *members; // by the order in which they joined
-    size_t count;           // of those who are there
-    size_t used;            // of `members`
+    struct member *members; // in the order in which they joined
+    size_t count;           // number of members without gaps
+    size_t used;            // length of `members` with gaps
     size_t capacity;
-    size_t turn; // where the next choice begins, so that ties go in turn
-    // Until then those elsewhere aren't asked for what isn't owed more than this here.
+    size_t turn; // where the next choice begins, so that equal members take turns
     size_t name_bytes;
     char name[];
 };
@@ -99,7 +98,7 @@ static bool join_group(struct groups *groups, struct agent *agent, enum group_ki
         group = groups_make(groups, kind, name, bytes);
     if (!group)
         return false;
-    // An agent joins all of its groups in one go: if it is a member already, it is the last.
+    // An agent joins all of its groups in one go: if the agent is a member already, it is the last member.
     if (group->used && group->members[group->used - 1].agent == agent)
         return true;
     if (!groups_make_room(groups, group, agent)) {
@@ -113,7 +112,7 @@ static bool join_group(struct groups *groups, struct agent *agent, enum group_ki
     return true;
 }
 
-// Closes the gaps that members have left.
+// Removes the gaps of agents that have left.
 static void close_gaps(struct group *group) {
     size_t to = 0, turn = 0;
     for (size_t from = 0; from < group->used; from++) {
@@ -129,8 +128,8 @@ static void close_gaps(struct group *group) {
     group->turn = turn;
 }
 
-// A member that leaves leaves a gap, until there are more gaps than members. Leaving a large group costs no
-// more than leaving a small one, and neither order nor turn change for members that stay.
+// Removes a member. The member's place stays as a gap, until there are more gaps than members. So leaving a large group
+// costs no more than leaving a small one, and the other members keep their order and turn.
 static void leave_group(struct groups *groups, const struct membership *membership) {
     struct group *group = membership->group;
     assert(group->count > 0 && membership->at < group->used && group->members[membership->at].agent);
@@ -141,9 +140,9 @@ static void leave_group(struct groups *groups, const struct membership *membersh
     groups_drop_if_empty(groups, group);
 }
 
-// --- What capabilities say
+// --- Groups that capabilities list
 
-// Joins the group that a string names.
+// Joins the group with the name in a JSON string.
 static bool join_string(struct groups *groups, struct agent *agent, enum group_kind kind, const uint8_t *text,
                         struct span string) {
     char name[METHOD_BYTES_MAX];
@@ -151,7 +150,7 @@ static bool join_string(struct groups *groups, struct agent *agent, enum group_k
     return bytes == SIZE_MAX || join_group(groups, agent, kind, name, bytes);
 }
 
-// Names that are looked up together.
+// Names that are looked up together, so that their cache lines load in parallel.
 struct several {
     unsigned count;
     size_t bytes[SEVERAL];
@@ -177,11 +176,11 @@ static bool join_several(struct groups *groups, struct agent *agent, enum group_
     return true;
 }
 
-// Joins a group for each name that is listed.
+// Joins a group for each name in a list.
 static bool join_listed(struct groups *groups, struct agent *agent, enum group_kind kind, struct span list) {
     const uint8_t *text = agent->capabilities->text;
     struct name_list listing;
-    struct several several; // not all of it: it is large
+    struct several several; // not initialised as a whole: it is large
     several.count = 0;
     name_list_begin(&listing, text, list);
     for (struct span name; name_list_next(&listing, &name);) {
@@ -195,8 +194,8 @@ static bool join_listed(struct groups *groups, struct agent *agent, enum group_k
     return join_several(groups, agent, kind, &several);
 }
 
-// Joins a group for each notification that is named by an object of its own. A notification that is named
-// twice has been joined, but another one may have been joined since.
+// Joins a group for each notification that an object with a `name` lists. A name that was listed before may not be the
+// agent's last group.
 static bool join_notices(struct groups *groups, struct agent *agent, struct json_item events) {
     const uint8_t *text = agent->capabilities->text;
     struct json_walk walk;
@@ -214,7 +213,7 @@ static bool join_notices(struct groups *groups, struct agent *agent, struct json
     return true;
 }
 
-// Joins a group for the command of each of the buttons, an array of objects.
+// Joins a group for the command of each button. `buttons` is an array of objects.
 static bool join_buttons(struct groups *groups, struct agent *agent, const uint8_t *text,
                          struct json_item buttons) {
     struct json_walk walk;
@@ -232,7 +231,7 @@ static bool join_buttons(struct groups *groups, struct agent *agent, const uint8
     return true;
 }
 
-// Joins the groups of a child: by its kind and by its answer to initialize.
+// Joins the groups of a child: its pool, and the groups of its answer to initialize.
 static bool join_as_child(struct groups *groups, struct agent *agent) {
     if (agent->pool_bytes && !agent->absent &&
         !join_group(groups, agent, GROUP_POOL, agent->id, agent->pool_bytes))
@@ -257,7 +256,7 @@ bool groups_join(struct groups *groups, struct agent *agent) {
     static const struct {
         const char *member;
         enum group_kind kind;
-        bool object; // an object lists too
+        bool object; // an object lists names, too
     } lists[] = {{"methods", GROUP_METHOD, true},
                  {"tools", GROUP_TOOL, true},
                  {"commands", GROUP_COMMAND, true},
@@ -289,7 +288,7 @@ void groups_shrink(struct groups *groups) {
         name_map_shrink(&groups->by_name[kind]);
 }
 
-// --- Asking
+// --- Look-ups
 
 const char *membership_name(const struct membership *membership, enum group_kind *kind, size_t *bytes) {
     assert(membership->group && membership->group->count > 0);
@@ -332,14 +331,14 @@ struct agent *groups_choose(struct groups *groups, enum group_kind kind, const c
         }
         assert(agent->memberships[group->members[index].membership].group == group);
         uint32_t pending = load(context, agent->home->connection);
-        if (agent->resting) // who runs comes first
+        if (agent->resting) // a running child comes first
             pending += RESTING_LOAD;
         if (!best || pending < best_load) {
             best = agent;
             best_load = pending;
             best_index = index;
         }
-        if (best_load == 0) // there is none that owes less
+        if (best_load == 0) // no member can have fewer
             break;
     }
     if (best)

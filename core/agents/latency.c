@@ -61,7 +61,7 @@ struct latency_row *latency_begin(struct quota *quota, struct latency *latency, 
     return row;
 }
 
-// Two an octave: the octave's begin, and what lies from one and a half of that on.
+// Returns the bucket of a latency. An octave has two buckets: from its begin, and from 1.5 times its begin.
 static unsigned bucket_of(uint64_t us) {
     if (us < 2)
         return 0;
@@ -71,8 +71,8 @@ static unsigned bucket_of(uint64_t us) {
     return bucket < LATENCY_BUCKETS ? bucket : LATENCY_BUCKETS - 1;
 }
 
-// The counts before are older than a minute: nobody wants them any more. Each count is stored with release, here and in
-// raise(). A reader that sees a count of the new window therefore sees that the window began, too.
+// Empties the window for a new minute. The old counts are older than a minute. Each count is stored with release, here
+// and in raise(). A reader that sees a count of the new window therefore sees that the window began, too.
 static __attribute__((noinline)) void begin_window(struct latency_window *window, uint32_t minute) {
     atomic_store_explicit(&window->minute, 0, memory_order_relaxed);
     atomic_store_explicit(&window->errors, 0, memory_order_release);
@@ -81,7 +81,7 @@ static __attribute__((noinline)) void begin_window(struct latency_window *window
     atomic_store_explicit(&window->minute, minute, memory_order_release);
 }
 
-// There is one writer, so no locked instruction is needed.
+// Adds 1. There is one writer, so no locked instruction is needed.
 static void raise(_Atomic uint32_t *count) {
     atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1, memory_order_release);
 }
@@ -105,7 +105,7 @@ void latency_end(struct quota *quota, struct latency_row *row) {
         latency_drop(quota, row->latency);
 }
 
-// A window that is begun anew meanwhile is of neither minute.
+// Adds a window's counts to `view`. Skips a window that the writer empties meanwhile.
 static void read_window(const struct latency_window *window, uint32_t minute, struct latency_view *view) {
     assert(minute > 0);
     uint32_t buckets[LATENCY_BUCKETS], of = atomic_load_explicit(&window->minute, memory_order_acquire);
@@ -132,7 +132,7 @@ void latency_read(const struct latency *latency, uint32_t minute, struct latency
     }
 }
 
-// The harmonic mean of a bucket's bounds errs alike towards both.
+// Returns the middle of a bucket in µs. The relative error of the harmonic mean is the same at both bounds.
 static double middle_of(unsigned bucket) {
     double octave = (double)(UINT64_C(1) << bucket / 2);
     double low = bucket % 2 ? 1.5 * octave : octave, high = bucket % 2 ? 2 * octave : 1.5 * octave;

@@ -6,16 +6,15 @@
 enum {
     CAPACITY_MIN = 16,
     CHUNK_SLOTS = 512, // a power of two
-    // Slots of the table that is left, looked at with each key that comes or goes. A table that doubles takes
-    // three quarters of the smaller one's slots of keys before it grows again. A table that shrinks to a
-    // quarter takes a sixteenth of the larger one's. With more than 16 at a time the other table has been
-    // left by then.
+    // Slots of the old table that are moved with each key that is added or removed. A table that doubles grows again
+    // after three quarters of the smaller table's slots in new keys. A table that shrinks to a quarter takes a
+    // sixteenth of the larger table's. With more than 16 slots at a time, the old table is empty by then.
     SLOTS_A_STEP = 64,
-    // Up to so many slots are no work to speak of.
+    // A table with up to so many slots is moved at once when it shrinks.
     SMALL_CAPACITY = 1024,
 };
 
-// In a table that is left, in the place of what was taken out of it: runs of colliding names stay whole.
+// The key of a removed entry in the old table: runs of colliding names stay complete.
 static const char gone[1];
 
 // --- Tables
@@ -45,14 +44,14 @@ static void table_close(struct name_table *table, struct quota *quota) {
     *table = (struct name_table){0};
 }
 
-// NULL where nothing has been yet.
+// Returns a slot; NULL if its chunk was never used.
 static struct name_entry *slot_at(const struct name_table *table, size_t index) {
     assert(index < table->capacity);
     struct name_entry *chunk = table->chunks[index / CHUNK_SLOTS];
     return chunk ? &chunk[index % CHUNK_SLOTS] : NULL;
 }
 
-// Makes one. NULL without memory.
+// Returns a slot, and makes its chunk if there is none. Returns NULL without memory.
 static struct name_entry *slot_take(struct name_table *table, struct quota *quota, size_t index) {
     assert(index < table->capacity);
     struct name_entry **chunk = &table->chunks[index / CHUNK_SLOTS];
@@ -85,7 +84,7 @@ static uint64_t hash_of(const struct name_map *map, const char *key, size_t key_
     return siphash_table(&map->hash_key, key, key_bytes);
 }
 
-// There is always a free slot.
+// Finds a key in the present table, which always has a free slot.
 static struct name_entry *find_here(const struct name_table *table, uint64_t hash, const char *key,
                                     size_t key_bytes) {
     size_t mask = table->capacity - 1;
@@ -98,8 +97,8 @@ static struct name_entry *find_here(const struct name_table *table, uint64_t has
     }
 }
 
-// Slots that have been taken along are passed over: a run that began there goes on behind them, up to a free
-// slot, if one is left.
+// Finds a key in the old table. Slots that were moved are skipped: a run that began there goes on after them, up to a
+// free slot, if there is one left.
 static struct name_entry *find_there(const struct name_map *map, uint64_t hash, const char *key,
                                      size_t key_bytes) {
     assert(map->leaving.chunks && map->left < map->leaving.capacity);
@@ -139,7 +138,7 @@ void name_map_expect_key(const struct name_map *map, uint64_t hash) {
     }
 }
 
-// In either table, or NULL.
+// Finds a key in either table. Returns NULL if there is none.
 static struct name_entry *entry_of(const struct name_map *map, const char *key, size_t key_bytes) {
     assert(key && map->count <= map->table.capacity);
     if (map->count == 0)
@@ -169,7 +168,7 @@ static size_t free_slot(const struct name_map *map, uint64_t hash) {
     return index;
 }
 
-// Takes along what stands in the next slots of the table that is left, as far as there is memory.
+// Moves the entries in the next slots of the old table to the present table, as far as there is memory.
 static void move_on(struct name_map *map) {
     assert(map->left <= map->leaving.capacity && !map->leaving.chunks == !map->leaving.capacity);
     size_t until = map->left + SLOTS_A_STEP;
@@ -192,7 +191,7 @@ static void move_on(struct name_map *map) {
     }
 }
 
-// False without memory, also where that has kept the table before the last one from being left.
+// Begins the move to a new table. Returns false without memory, and while an earlier move isn't done.
 static bool move_to(struct name_map *map, size_t capacity) {
     assert(capacity > map->count);
     struct name_table table;
@@ -220,7 +219,7 @@ void name_map_shrink(struct name_map *map) {
     }
 }
 
-// The free slot where what hashes so would go.
+// Returns the free slot for a key with this hash. Returns NULL without memory.
 static struct name_entry *room_for(struct name_map *map, uint64_t hash) {
     size_t capacity = map->table.capacity;
     if (map->count + 1 > capacity / 4 * 3 && !move_to(map, capacity ? capacity * 2 : CAPACITY_MIN))
@@ -251,8 +250,7 @@ static size_t index_of(const struct name_table *table, const struct name_entry *
     return index;
 }
 
-// Closes the gap by moving back each entry of the run behind it that could stand there (Knuth, volume 3, 6.4,
-// algorithm R).
+// Closes the gap: moves back each entry of the run after the gap that may be there (Knuth, volume 3, 6.4, algorithm R).
 static void close_gap(struct name_table *table, struct name_entry *gap) {
     size_t mask = table->capacity - 1, hole = index_of(table, gap);
     assert(!is_free(gap) && gap->key != gone);

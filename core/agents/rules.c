@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-// The question of one routing.
+// The input of one routing decision.
 struct rules_query {
     struct agents *agents;
     const struct rules_message *message;
@@ -19,8 +19,8 @@ static struct agent *choose(const struct rules_query *query, enum group_kind kin
     return groups_choose(&query->agents->groups, kind, name, bytes, &wanted, query->load, query->context);
 }
 
-// Verdicts are written field by field where they stay. A verdict that is handed up as a whole is read in
-// larger pieces than it was written in, and the processor waits for that.
+// Writes a verdict field by field in its final place. A copied verdict would be read in larger pieces than it was
+// written in, and the processor would stall.
 static inline void give(struct rules_verdict *verdict, struct agent *agent, enum error none) {
     assert(none != ERROR_NONE && !verdict->agent);
     verdict->error = agent ? ERROR_NONE : none;
@@ -53,7 +53,7 @@ bool rules_is_event(const struct rules_message *message) {
     return !message->target.is_present && method_is(message, "event");
 }
 
-// One of a pool has no name of its own that anybody could say: the pool has one.
+// Returns the agent or pool with this name, or NULL. A pool's member has no name of its own for senders: the pool has.
 static struct agent *named(const struct rules_query *query, const struct rules_field *name) {
     struct agent *agent = agents_find_again(query->agents, name->text, name->bytes);
     if (agent && rules_pass_over(query->message, agent))

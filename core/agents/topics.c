@@ -95,7 +95,7 @@ struct subscription *topics_find(const struct topics *topics, const struct subsc
     return topic ? at_topic(topics, topic, subscriber) : NULL;
 }
 
-// Counts one subscription to a topic more or less where other shards look.
+// Counts a subscription to a topic up or down in the counters that other shards read.
 static void note_demand(struct topics *topics, const struct topic *topic, bool more) {
     static const char of_hub[] = EVENT_OF_HUB;
     size_t fixed = topic->bytes - topic->prefix, compared = sizeof of_hub - 1;
@@ -178,9 +178,9 @@ void topics_forget(struct topics *topics, struct subscriber *subscriber) {
     assert(subscriber->count == 0);
 }
 
-// --- What agents list
+// --- Lists in capabilities
 
-// The next valid pattern of a list, decoded; its length, or 0 when there is none.
+// Decodes the next valid pattern of a list. Returns its length; 0: there is none.
 static size_t next_pattern(struct name_list *listing, char pattern[EVENT_BYTES_MAX]) {
     for (struct span name; name_list_next(listing, &name);) {
         size_t bytes = json_string_decode(listing->walk.text, name, pattern, EVENT_BYTES_MAX);
@@ -234,7 +234,7 @@ bool topics_join(struct topics *topics, struct agent *agent, struct subscriber *
             topics_leave(topics, agent);
             return false;
         }
-        if (subscription->listing == topics->listing) // listed twice
+        if (subscription->listing == topics->listing) // the pattern is listed twice
             continue;
         subscription->listing = topics->listing;
         subscription->agents++;
@@ -298,14 +298,14 @@ size_t topics_match(const struct topics *topics, const char *name, size_t bytes,
     return count;
 }
 
-// --- How many subscribe
+// --- Counts of subscribers
 
 enum { PLACES = 1 << 14 };
 
 struct subscriber_count {
     const struct siphash_key *key;
-    _Atomic uint32_t prefixes[EVENT_BYTES_MAX + 1]; // of so many bytes, with their `*`
-    _Atomic uint32_t places[PLACES];                // by a pattern's hash
+    _Atomic uint32_t prefixes[EVENT_BYTES_MAX + 1]; // prefix patterns by length, including the `*`
+    _Atomic uint32_t places[PLACES];                // patterns by hash
 };
 
 struct subscriber_count *subscriber_count_create(const struct siphash_key *key) {
@@ -349,7 +349,8 @@ static uint32_t at(const struct subscriber_count *demand, const char *pattern, s
 uint32_t subscriber_count_for(const struct subscriber_count *demand, const char *name, size_t bytes) {
     char pattern[EVENT_BYTES_MAX];
     assert(bytes > 0 && bytes <= EVENT_BYTES_MAX);
-    uint32_t count = name[bytes - 1] == '*' ? 0 : at(demand, name, bytes); // such a pattern isn't its name
+    // A name that ends in `*` would be taken for a pattern
+    uint32_t count = name[bytes - 1] == '*' ? 0 : at(demand, name, bytes);
     memcpy(pattern, name, bytes);
     for (size_t prefix = 1; prefix <= bytes + 1 && prefix <= EVENT_BYTES_MAX; prefix++) {
         if (!atomic_load_explicit(&demand->prefixes[prefix], memory_order_relaxed))

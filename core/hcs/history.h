@@ -38,8 +38,8 @@ void history_deinit(struct history *history);
 static inline bool history_rises(const struct history *history, uint64_t seq) {
     return history->end == 0 || seq > history->last_seq;
 }
-// Adds a chunk whose seq rises. Returns false without memory: the chunk gets a number, but isn't stored. The caller
-// must first empty the history by history_oldest, or call history_reserve.
+// Adds a chunk whose seq rises. Returns false without memory: the chunk gets a number, but isn't stored. If
+// history_reserve has failed, the caller must first empty the history with history_take.
 bool history_add(struct history *history, struct chunk chunk);
 // Makes room for one more chunk. Returns false without memory.
 bool history_reserve(struct history *history);

@@ -34,7 +34,7 @@ bool checkpoint_read(const char *name, size_t bytes, struct checkpoint *checkpoi
     return true;
 }
 
-// A byte that isn't the first of its character.
+// Returns whether the byte is a continuation byte of UTF-8.
 static bool continues(uint8_t byte) {
     return (byte & 0xc0) == 0x80;
 }

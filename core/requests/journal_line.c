@@ -47,7 +47,8 @@ static inline char blank(char byte) {
     return byte == '\r' || byte == '\n' ? ' ' : byte;
 }
 
-// In blocks of one length, which the compiler makes vectors of: an entry may be a megabyte, and others wait.
+// Replaces line breaks by blanks. Works in blocks of constant length, which the compiler vectorises: an entry may have
+// 1 MB, and others wait meanwhile.
 static void blank_breaks(char *bytes, size_t count) {
     enum { BLOCK = 32 };
     for (; count >= BLOCK; bytes += BLOCK, count -= BLOCK)
@@ -58,7 +59,7 @@ static void blank_breaks(char *bytes, size_t count) {
 }
 
 void journal_line_json(struct text *line, const char *name, const void *json, size_t bytes) {
-    assert(bytes > 0); // no JSON is nothing
+    assert(bytes > 0); // there must be JSON
     journal_line_name(line, name);
     size_t from = line->length;
     text_add(line, json, bytes);

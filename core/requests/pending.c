@@ -7,7 +7,7 @@
 #define SLOT_MASK      ((UINT32_C(1) << HUB_ID_SLOT_BITS) - 1)
 #define GENERATION_MAX ((UINT32_C(1) << HUB_ID_GENERATION_BITS) - 1)
 
-// The most chunks that go back at a time. To give a chunk back takes microseconds, since each of its slots is looked at.
+// The most chunks that are given back at a time. Each takes microseconds, since all of its slots are read.
 enum { SHRINK_CHUNKS_MAX = 256 };
 
 void pending_table_init(struct pending_table *table, uint32_t shard, struct quota *quota) {
@@ -67,7 +67,7 @@ static bool fill_chunk(struct pending_table *table, uint32_t index) {
     return true;
 }
 
-// Adds a chunk that was given back, or a new one.
+// Adds a chunk: one that was given back, or a new one.
 static bool add_chunk(struct pending_table *table) {
     for (uint32_t index = 0; table->absent && index < table->chunk_count; index++) {
         if (table->chunks[index].slots)
@@ -87,7 +87,7 @@ static bool add_chunk(struct pending_table *table) {
     return true;
 }
 
-// The first that has a free slot, so that those behind it become empty.
+// Makes the first chunk with a free slot current, so that later chunks become empty. Returns false if all are full.
 static bool find_open(struct pending_table *table) {
     for (uint32_t word = 0; word * 64 < table->chunk_count; word++)
         if (table->open[word]) {
@@ -115,8 +115,8 @@ static uint32_t steps_between(uint32_t generation, uint32_t later) {
     return later >= generation ? later - generation : GENERATION_MAX - generation + later;
 }
 
-// The generation that no slot has had, or not for very long: that of the slot which is ahead of all others.
-// False when they are so far apart that none can be said to be ahead.
+// Sets the generation for the next use of the chunk: that of the slot ahead of all others. The other slots have never
+// had this generation, or not for very long. Returns false if the generations are too far apart to tell which is ahead.
 static bool choose_generation(struct pending_chunk *chunk) {
     uint32_t ahead = chunk->slots[0].generation, behind = ahead;
     for (uint32_t at = 1; at < PENDING_CHUNK; at++) {
@@ -148,7 +148,7 @@ static void give_back(struct pending_table *table, uint32_t index) {
 
 void pending_table_shrink(struct pending_table *table) {
     uint32_t left = SHRINK_CHUNKS_MAX;
-    (void)find_open(table); // what comes next goes to the front
+    (void)find_open(table); // new requests go to the front
     for (uint32_t index = 1; index < table->chunk_count && left > 0; index++) {
         struct pending_chunk *chunk = &table->chunks[index];
         if (!chunk->slots || chunk->used || chunk->spread)
@@ -169,7 +169,7 @@ static struct pending *take_slot(struct pending_table *table, struct pending_chu
     chunk->free = pending->next_free;
     if (!chunk->free)
         set_full(table, table->current);
-    if (chunk->free) { // which the next request takes
+    if (chunk->free) { // the next request takes this slot
         prefetch_to_write(chunk->free, offsetof(struct pending, outcome));
         prefetch_to_write(chunk->free->method, 1);
     }
@@ -226,7 +226,7 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     return pending;
 }
 
-// The texts lie one behind the other.
+// Kept tokens, one after the other.
 struct pending_tokens {
     uint32_t bytes[TOKENS_COUNT];
     char texts[];
@@ -309,7 +309,7 @@ static __attribute__((noinline)) void end_rare(struct pending_table *table, stru
 void pending_end(struct pending_table *table, struct pending *pending) {
     assert(pending->used && !pending->index && !pending->by_id.link &&
            (pending->has_rare || pending_is_plain(pending)));
-    assert(pending_find(table, pending_hub_id(table, pending)) == pending); // it is of this table
+    assert(pending_find(table, pending_hub_id(table, pending)) == pending); // it belongs to this table
     wheel_disarm(&pending->timer);
     list_remove(&pending->by_source);
     list_remove(&pending->by_target);

@@ -10,8 +10,8 @@
 #include "core/requests/pending.h"
 
 enum {
-    ID_BYTES_MAX = 512, // with room for the slack that reading JSON wants
-    SCAN_MAX = 64,      // as many are looked through without a table
+    ID_BYTES_MAX = 512, // with room for the slack that the JSON reader needs
+    SCAN_MAX = 64,      // more requests are looked up in a table
 };
 
 struct request_table {
@@ -31,7 +31,7 @@ void request_index_deinit(struct request_index *index) {
 
 // --- Ids
 
-// An id with slack behind it, which the ids of the table don't have.
+// An id with slack after it, which the kept ids don't have.
 struct stored_id {
     uint8_t text[ID_BYTES_MAX];
     struct span span;
@@ -53,8 +53,7 @@ static bool means(const struct pending *pending, const uint8_t *text, struct spa
            json_same(text, id, stored.text, stored.span);
 }
 
-// Returns the same hash for all ids that are json_same. An id that is longer than any kept id hashes as it is
-// written.
+// Returns the same hash for all ids that are json_same. An id that is longer than any kept id is hashed as text.
 static uint64_t hash_of(const uint8_t *text, struct span id, const struct siphash_key *key) {
     assert(id.bytes > 0);
     char decoded[ID_BYTES_MAX];
@@ -76,7 +75,7 @@ static uint64_t hash_of_pending(const struct hash_table *by_id, const struct has
     const struct request_table *table = hash_table_entry(by_id, const struct request_table, by_id);
     struct stored_id id;
     if (!read_stored(&id, hash_table_entry(node, struct pending, by_id)))
-        assert(false); // it isn't in the table then
+        assert(false); // else the request isn't in the table
     return hash_of(id.text, id.span, table->key);
 }
 
@@ -91,7 +90,7 @@ static void table_add(struct request_table *table, struct pending *pending) {
     if (pending->cancelled || (size_t)pending->id_bytes + BUFFER_SLACK_BYTES > ID_BYTES_MAX)
         return;
     bool is_added = hash_table_add(&table->by_id, &pending->by_id);
-    assert(is_added); // there is room, if not for one in each bucket
+    assert(is_added); // the chains have room, though one bucket may have several
     (void)is_added;
 }
 
@@ -100,7 +99,7 @@ static void table_remove(struct request_table *table, struct pending *pending) {
         hash_table_remove(&table->by_id, &pending->by_id);
 }
 
-// Without memory there is none.
+// Makes the table of all requests in the index. Without memory there is no table.
 static void table_make(struct request_index *index, const struct siphash_key *key, struct quota *quota) {
     size_t count = 0;
     for (const struct list *node = index->requests.next; node != &index->requests; node = node->next)
@@ -116,7 +115,7 @@ static void table_make(struct request_index *index, const struct siphash_key *ke
     }
     for (struct list *node = index->requests.next; node != &index->requests; node = node->next)
         table_add(index->table, list_entry(node, struct pending, by_source));
-    assert(index->table->by_id.count <= count); // those that are cancelled or too long aren't
+    assert(index->table->by_id.count <= count); // cancelled requests and long ids aren't in there
 }
 
 // --- Requests
@@ -141,7 +140,7 @@ void request_index_remove(struct pending *pending) {
     if (!index->table)
         return;
     table_remove(index->table, pending);
-    if (index->quota_bytes == 0) // the requests of a source that has left lie in another list
+    if (index->quota_bytes == 0) // requests of a source that has left are in another list
         table_drop(index);
 }
 
@@ -171,7 +170,7 @@ struct pending *request_index_find(struct request_index *index, const uint8_t *t
 }
 
 void request_index_cancel(struct pending *pending) {
-    assert(pending->used && !pending->cancelled); // once a request
+    assert(pending->used && !pending->cancelled); // a request is cancelled once at most
     pending->cancelled = true;
     if (pending->index && pending->index->table)
         table_remove(pending->index->table, pending);

@@ -10,7 +10,7 @@ enum {
     PARENT_AT = TRACE_AT + TRACE_ID_DIGITS + 1,
     FLAGS_AT = PARENT_AT + TRACE_PARENT_DIGITS + 1,
     CONTEXT_BYTES = FLAGS_AT + 2,
-    VALUE_BYTES_MAX = 512, // of a version that is still unknown
+    VALUE_BYTES_MAX = 512, // of a version that isn't known yet
 };
 
 static bool is_digit(char byte) {
@@ -53,7 +53,8 @@ bool trace_context_read(const char *text, size_t bytes, struct trace_context *ou
     return true;
 }
 
-// Whether there is such a member at all; *out is none unless it is there once and valid. *place: its value.
+// Returns whether there is a traceparent. *out is its context and *place its value; *valid is false unless there is
+// exactly one, and its value is valid.
 static bool find_member(const uint8_t *body, struct span meta, struct trace_context *out, bool *valid,
                         struct span *place) {
     struct json_walk walk;

@@ -1,4 +1,4 @@
-// The context of a trace, as W3C Trace Context writes it in `traceparent`:
+// The context of a trace in the form of `traceparent` (W3C Trace Context):
 //
 //     00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
 //     version, trace, parent, flags
@@ -13,25 +13,26 @@
 enum { TRACE_ID_DIGITS = 32, TRACE_PARENT_DIGITS = 16 };
 
 struct trace_context {
-    char trace[TRACE_ID_DIGITS]; // lower-case hexadecimal digits; the first is 0 where there is no context
-    char parent[TRACE_PARENT_DIGITS]; // likewise
+    char trace[TRACE_ID_DIGITS];      // lower-case hexadecimal digits; [0] is 0: no context
+    char parent[TRACE_PARENT_DIGITS]; // lower-case hexadecimal digits
     bool sampled;
 };
 
-// Reads one. False for a value that W3C calls invalid: another form, zeros alone, or the version ff. A version that is
-// still unknown may have more behind it.
+// Reads a traceparent. Returns false if W3C calls the value invalid: another form, only zeros, or version ff. A value
+// of an unknown version may be longer.
 bool trace_context_read(const char *text, size_t bytes, struct trace_context *out);
-// The context of a message: that of `traceparent` in `meta`, an object of `body` (bytes 0: none), else that of the header
-// field in `block`, header lines that were judged, up to `block_bytes` (0: none). A value that is invalid, or there twice,
-// is none. False: there is none.
+// Finds the context of a message: in `traceparent` of `meta`, an object of `body` (bytes 0: none); else in the header
+// field of `block`, valid header lines up to `block_bytes` (0: none). A value that is invalid, or occurs twice, is
+// ignored. Returns false if there is no context.
 bool trace_context_find(const uint8_t *body, struct span meta, const uint8_t *block, uint32_t block_bytes,
                         struct trace_context *out);
-// Where a message bears a context: the offsets of the parent's digits in the body and in the block; 0: it isn't borne
-// there. A value that is spelled with escapes up to there has no such place.
+// The offsets of the parent's digits in a message: in the body and in the header block; 0: the context isn't there. A
+// value with escapes before its end has no offset.
 struct trace_places {
     uint32_t in_body, in_block;
 };
 
-// Finds the places of the context `context` in a message, as above. There may be one in each.
+// Finds the offsets of the given context in a message, with the parameters of trace_context_find. Body and block may
+// both have one.
 struct trace_places trace_context_places(const uint8_t *body, struct span meta, const uint8_t *block,
                                          uint32_t block_bytes, const struct trace_context *context);

@@ -43,7 +43,7 @@ static void end_key(struct trace_rejection *rejection) {
     enter(rejection, AT_COLON);
 }
 
-// A number of 64 bits is a string in OTLP's JSON, and some write it as a number all the same.
+// Ends the count's value. OTLP's JSON writes 64-bit numbers as strings, but some collectors write a number.
 static void end_count(struct trace_rejection *rejection) {
     char digits[TRACE_REJECTION_TOKEN_BYTES];
     uint64_t number = 0;
@@ -58,7 +58,7 @@ static void end_count(struct trace_rejection *rejection) {
     finish(rejection, is_number ? number : 0);
 }
 
-// Takes one byte of a string. Returns whether the string ends with it.
+// Takes one byte of a string. Returns whether the string ends with this byte.
 static bool ends_string(struct trace_rejection *rejection, uint8_t byte) {
     bool was_escaped = rejection->is_escaped;
     rejection->is_escaped = !was_escaped && byte == '\\';
@@ -71,7 +71,7 @@ static void take_key(struct trace_rejection *rejection, uint8_t byte) {
         enter(rejection, IN_KEY);
         add_byte(rejection, byte);
     } else if (byte != ',' && !is_space(byte)) {
-        finish(rejection, 0); // the object's end, or no JSON
+        finish(rejection, 0); // the object's end, or invalid JSON
     }
 }
 
@@ -94,7 +94,7 @@ static void take_value(struct trace_rejection *rejection, uint8_t byte) {
     }
 }
 
-// Passes over an object, an array, or a string.
+// Skips a byte of an object, an array, or a string.
 static void take_container(struct trace_rejection *rejection, uint8_t byte) {
     assert(rejection->is_in_string || rejection->depth > 0);
     if (rejection->is_in_string)
@@ -109,7 +109,7 @@ static void take_container(struct trace_rejection *rejection, uint8_t byte) {
         enter(rejection, AT_KEY);
 }
 
-// Takes a byte of a number or a word. The next comma, bracket or space ends it.
+// Takes a byte of a number or a word. A comma, a bracket or a space ends it.
 static void take_scalar(struct trace_rejection *rejection, uint8_t byte) {
     bool ends = byte == ',' || byte == '}' || byte == ']' || is_space(byte);
     if (!ends)

@@ -5,7 +5,7 @@
 
 #include "core/json/json.h"
 
-// The bytes of a span without texts and attributes' values.
+// The usual size of a span without texts and attributes' values.
 enum { SPAN_BYTES_USUAL = 1536 };
 
 // --- Parts
@@ -21,7 +21,7 @@ static void put_cut(struct text *out, struct trace_text text) {
     text_string(out, text.bytes, json_cut_at_character(text.bytes, text.count, TRACE_TEXT_BYTES_MAX));
 }
 
-// Numbers of 64 bits are strings there.
+// Writes a 64-bit number, which is a string in OTLP's JSON.
 static void put_number(struct text *out, uint64_t number) {
     char digits[24] = "\"";
     assert(number <= INT64_MAX);
@@ -93,9 +93,9 @@ static void put_attributes(struct text *out, const struct trace_span *span) {
     PUT(out, "]");
 }
 
-// --- All
+// --- Spans
 
-// The method, and behind it what it calls.
+// Writes the span's name: the method, and after it the tool that is called.
 static void put_name(struct text *out, const struct trace_span *span) {
     char name[2 * TRACE_TEXT_BYTES_MAX + 1];
     size_t bytes = json_cut_at_character(span->method.bytes, span->method.count, TRACE_TEXT_BYTES_MAX);
@@ -131,7 +131,7 @@ static void put_events(struct text *out, const struct trace_span *span) {
     PUT(out, "]");
 }
 
-// Kind 2 is SERVER, and status code 2 is ERROR.
+// Writes a span. Kind 2 is SERVER, and status code 2 is ERROR.
 void trace_span_put(struct text *out, const struct trace_span *span) {
     assert(span->began_ns > 0 && span->began_ns <= span->ended_ns && span->method.count > 0);
     text_reserve(out, SPAN_BYTES_USUAL);

@@ -1,5 +1,5 @@
-// Spans of traces, as OTLP/HTTP has them in JSON (OpenTelemetry Protocol 1.x; the attributes are those of its semantic
-// conventions for RPC and MCP, and others under `patchbay.`). A span is what the hub tells of one request.
+// Writes spans of traces in the JSON of OTLP/HTTP (OpenTelemetry Protocol 1.x). Attributes follow its semantic
+// conventions for RPC and MCP; the hub's own begin with `patchbay.`. A span describes one request.
 //
 //     {"resourceSpans":[{"resource":{…},"scopeSpans":[{"scope":{…},"spans":[ span , span … ]}]}]}
 #pragma once
@@ -11,43 +11,44 @@
 #include "core/base/text.h"
 #include "core/requests/trace_context.h"
 
-// Bytes of a text that a span has at most; it is cut between two characters.
+// The bound of a text in a span, in bytes. A longer text is cut between two characters.
 enum { TRACE_TEXT_BYTES_MAX = 256 };
 
-// In UTF-8; bytes 0: not known.
+// A text in UTF-8; count 0: unknown.
 struct trace_text {
     const char *bytes;
     size_t count;
 };
 
-// The kind of callee that a method's parameters name.
+// The kind of callee that the method's parameters name.
 enum trace_callee {
     TRACE_CALLEE_NONE,
     TRACE_CALLEE_TOOL, // a tool that an agent of HugAI offers
-    TRACE_CALLEE_MCP,  // a method of MCP that names nothing, or nothing that is told
+    TRACE_CALLEE_MCP,  // a method of MCP without a callee that is shown
     TRACE_CALLEE_MCP_TOOL,
     TRACE_CALLEE_MCP_PROMPT,
 };
 
 struct trace_span {
-    const char *trace;  // TRACE_ID_DIGITS
-    const char *id;     // TRACE_PARENT_DIGITS
-    const char *parent; // likewise; NULL: the trace begins with it
-    // Nanoseconds since 1970, in rising order; 0: not known.
+    const char *trace;  // TRACE_ID_DIGITS digits
+    const char *id;     // TRACE_PARENT_DIGITS digits
+    const char *parent; // TRACE_PARENT_DIGITS digits; NULL: the trace's first span
+    // Times in ns since 1970, in rising order; 0: unknown.
     uint64_t began_ns, sent_ns, answered_ns, ended_ns;
     struct trace_text method, request_id, source, target, user, callee_name;
     enum trace_callee callee;
     uint64_t request_bytes;
     uint64_t response_bytes;
-    bool has_response; // the target's, with those bytes
+    bool has_response; // the target's, of response_bytes bytes
     bool is_error;
     bool is_by_hub; // the error is the hub's own
-    bool has_code;  // of the error, which it lacks where it can't be read
+    bool has_code;  // `code` is the error's; false if the code can't be read
     int64_t code;
 };
 
-// Writes one.
+// Writes a span.
 void trace_span_put(struct text *out, const struct trace_span *span);
-// Writes what stands before the spans of one hub; `instance` tells it from others. TRACE_SPANS_END stands behind them.
+// Writes the text before the spans of one hub; `instance` tells the hub from others. TRACE_SPANS_END must follow the
+// spans.
 void trace_span_put_head(struct text *out, const char *version, const char *instance);
 #define TRACE_SPANS_END "]}]}]}"
