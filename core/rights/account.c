@@ -54,7 +54,7 @@ static uint64_t later(uint64_t one, uint64_t other) {
     return one > other ? one : other;
 }
 
-// How long so much takes at that rate; down to the nanosecond, so that a whole second's worth fits a second.
+// Returns how long `units` take at that rate in ns, rounded down, so that a second's worth always fits a second.
 static uint64_t worth_ns(uint64_t units, uint64_t rate) {
     assert(rate > 0);
     if (units <= UINT64_MAX / 4 / SECOND_NS)
@@ -63,7 +63,7 @@ static uint64_t worth_ns(uint64_t units, uint64_t rate) {
     return ns > UINT64_MAX / 4 ? UINT64_MAX / 4 : (uint64_t)ns;
 }
 
-// 0, or how long until it may pass.
+// Charges `units`. Returns 0, or the ns until the units may pass.
 static uint64_t take_units(_Atomic uint64_t *paid, uint64_t rate, uint64_t now_ns, uint64_t units) {
     if (rate == 0 || units == 0)
         return 0;
@@ -85,7 +85,7 @@ static void give_ns(_Atomic uint64_t *paid, uint64_t worth) {
     (void)before;
 }
 
-// Gives back units that were taken and not used. Others may have taken units since.
+// Gives back units that were charged and not used. Other threads may have charged units since.
 static void give_units(_Atomic uint64_t *paid, uint64_t rate, uint64_t units) {
     if (rate > 0)
         give_ns(paid, worth_ns(units, rate));
@@ -263,7 +263,8 @@ void account_release_bytes(struct account *account, uint64_t bytes) {
     (void)before;
 }
 
-// --- Refusals: the second (modulo 2^32) in the upper half, their number in it in the lower one.
+// --- Refusals. The upper half of account.refusals is the second (modulo 2^32), the lower half the number of refusals
+// in that second.
 
 static uint32_t second_of(uint64_t refusals) {
     return (uint32_t)(refusals >> 32);
@@ -326,7 +327,7 @@ static uint64_t least(uint64_t one, uint64_t other) {
     return one < other ? one : other;
 }
 
-// Takes a small part of a second's worth. The account doesn't count units without a limit.
+// Takes a small part of a second's worth. The account doesn't count units that have no limit.
 static void lease_take_units(struct account_lease *account_lease, uint64_t now_ns) {
     const struct account_limits *limits = account_lease->limits;
     uint64_t messages = ACCOUNT_LEASE_MESSAGES_MAX, bytes = ACCOUNT_LEASE_BYTES_MAX;
@@ -341,7 +342,7 @@ static void lease_take_units(struct account_lease *account_lease, uint64_t now_n
     account_lease->bytes = account_lease->bytes_taken = bytes;
 }
 
-// --- Whose it is
+// --- The account of a lease
 
 static void empty(struct account_lease *account_lease) {
     assert(account_lease->account);
@@ -352,7 +353,7 @@ static void empty(struct account_lease *account_lease) {
     *account_lease = (struct account_lease){0};
 }
 
-// True: it was this account's before.
+// Gives the lease to this account. Returns whether the account had the lease before.
 static bool open_for(struct account_leases *account_leases, struct account_lease *account_lease,
                      struct account *account) {
     assert(account);
@@ -365,7 +366,8 @@ static bool open_for(struct account_leases *account_leases, struct account_lease
     return false;
 }
 
-// Makes it one of these limits, of which nothing is taken. True: it was so before.
+// Gives the lease to this account and these limits, with no units. Returns whether account and limits were the same
+// before.
 static bool open_by(struct account_leases *account_leases, struct account_lease *account_lease,
                     struct account *account, const struct account_limits *limits) {
     assert(limits);
@@ -383,7 +385,7 @@ void account_leases_empty_anew(struct account_leases *account_leases) {
         empty(&account_leases->list[__builtin_ctz(account_leases->open)]);
 }
 
-// --- What comes
+// --- Messages
 
 uint64_t account_lease_message(struct account_leases *account_leases, struct account *account,
                                const struct account_limits *limits, uint64_t now_ns, uint64_t bytes,
@@ -406,10 +408,10 @@ void account_lease_charge(struct account_leases *account_leases, struct account 
         lease_take_units(account_lease, now_ns);
 }
 
-// --- What is pending
+// --- Pending requests
 
-// Takes a place of what was answered. Where the account isn't over its limit, as one may be after that has changed, all of
-// them may be taken: others see them as pending until then.
+// Takes the place of an answered request. Returns false at the limit. If the account isn't over its limit (a changed
+// limit may be lower), all answered requests become places: other threads see these requests as pending until then.
 static bool take_answered(struct account_lease *account_lease, uint32_t max) {
     uint32_t counted = atomic_load_explicit(&account_lease->account->pending, memory_order_relaxed);
     assert(account_lease->places == 0 && account_lease->answered > 0 && counted >= account_lease->answered);

@@ -1,9 +1,9 @@
-// A user's usage of its limits: one account a user, which all shards share without a lock. Pure: the time is
-// given, in nanoseconds of any clock that never goes back.
+// What a user has used of the user's limits: one account a user, which all shards share without a lock. Pure: the
+// caller gives the time, in nanoseconds of any clock that never goes back.
 //
-// A rate is a debt that is paid off as time goes by. A second's worth may come at once, and a larger message
-// passes when nothing is owed (GCRA, ITU-T I.371). Rates and bounds come with each question, as a reload may
-// change them. Debts stay. 0 is no limit.
+// A rate is kept as a debt that is paid off as time goes by. A second's worth may come at once, and a larger message
+// passes when nothing is owed (GCRA, ITU-T I.371). The caller gives the limits with each call, since a reload may
+// change limits. Debts stay. 0 is no limit.
 #pragma once
 
 #include <stdalign.h>
@@ -11,99 +11,107 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ACCOUNT_RATE_MAX = 1000000000, ACCOUNT_JOURNAL_LINES = 10, ACCOUNT_BYTES = 64 }; // a cache line
+enum {
+    ACCOUNT_RATE_MAX = 1000000000,
+    ACCOUNT_JOURNAL_LINES = 10,
+    ACCOUNT_BYTES = 64 // a cache line
+};
 
 struct account {
     _Atomic uint32_t references;
     _Atomic uint32_t connections, pending, held;
     _Atomic uint64_t held_bytes;
-    _Atomic uint64_t rate_paid_ns, bytes_paid_ns, fanout_paid_ns; // when nothing will be owed any more
-    _Atomic uint64_t refusals;                                    // the second, and how many there were in it
-    uint32_t number; // constant: to tell one from others, not from all
+    _Atomic uint64_t rate_paid_ns, bytes_paid_ns, fanout_paid_ns; // the times when each debt will be paid off
+    _Atomic uint64_t refusals; // the second of the latest refusals, and their number
+    uint32_t number;           // constant; may be equal in two accounts
 };
 
-// Which limit of a user's is in the way.
+// The limits of a user.
 enum account_limit { LIMIT_RATE, LIMIT_BYTES, LIMIT_FANOUT, LIMIT_CONNECTIONS, LIMIT_PENDING, LIMITS_COUNT };
 
 struct account_limits {
     uint64_t rate;   // messages a second
-    uint64_t bytes;  // of their bodies, a second
+    uint64_t bytes;  // bytes of bodies a second
     uint64_t fanout; // deliveries of events, a second
     uint32_t connections, pending;
 };
 
-// The key of the users file, static; and what stands there.
+// Return the limit's key in the users file (static), and the limit's value.
 const char *account_limit_text(enum account_limit which);
 uint64_t account_limit_of(const struct account_limits *limits, enum account_limit which);
 
-// An empty account with one reference; NULL when memory is used up.
+// Makes an empty account with one reference. Returns NULL without memory.
 struct account *account_create(uint32_t number);
 void account_hold(struct account *account);
-// Gives it back with the last reference. NULL is allowed.
+// Drops a reference, and frees the account with the last reference. NULL is allowed.
 void account_drop(struct account *account);
 
-// Takes a message of `bytes` out of the rates of messages and of bytes. Returns 0 if the message may pass. Else nothing
-// was taken, and the result is the number of milliseconds until the message would pass if nothing else comes. *over is the
-// rate that is exceeded.
+// Charges a message of `bytes` to the limits `rate` and `bytes`. Returns 0 if the message may pass. Else nothing was
+// charged, *over is the limit in the way, and the result is the number of milliseconds until the message would pass if
+// nothing else comes.
 uint64_t account_message(struct account *account, const struct account_limits *limits, uint64_t now_ns,
                          uint64_t bytes, enum account_limit *over);
-// Counts a message that is never refused: it leaves no more owed than a second's worth.
+// Charges a message that is never refused. The debt is then at most a second's worth, or what the debt was before.
 void account_charge(struct account *account, const struct account_limits *limits, uint64_t now_ns,
                     uint64_t bytes);
-// Takes an event's deliveries out of `fanout`, likewise.
+// Charges an event's deliveries to `fanout`. Returns 0, or the milliseconds until the event would pass, as
+// account_message does.
 uint64_t account_fanout(struct account *account, const struct account_limits *limits, uint64_t now_ns,
                         uint64_t deliveries);
 
-// Settles deliveries: `foreseen` were taken, and `made` were made. A surplus is owed, a rest is given back.
+// Settles deliveries: account_fanout charged `counted`, and `made` were made. Charges a surplus, and gives a rest back.
 void account_fanout_made(struct account *account, const struct account_limits *limits, uint64_t now_ns,
                          uint64_t counted, uint64_t made);
 
-// Takes so many messages and bytes out of `rate` and `bytes` before they come. False, and nothing was taken,
-// if more than half a second's worth of either would be owed then.
+// Charges messages and bytes before they come. Returns false if the debt of either would be more than half a second's
+// worth; then nothing was charged.
 bool account_take_ahead(struct account *account, const struct account_limits *limits, uint64_t now_ns,
                         uint64_t messages, uint64_t bytes);
-// Units that were taken ahead at `limits`, and how many of them came.
+// Units that were charged ahead, and how many of these came.
 struct account_advance {
     uint64_t messages, bytes;
     uint64_t messages_come, bytes_come;
 };
-// Then that alone is owed, of the messages what each for itself would have owed.
+// Gives back what was charged ahead and didn't come. `limits` must be those of the charge. Each message that came is
+// charged as if it had come alone.
 void account_give_back(struct account *account, const struct account_limits *limits,
                        const struct account_advance *advance);
 
-// One more, unless that would be over the bound (0: there is none).
+// Count a connection or a pending request up and down. Return false at the bound `max` (0: no bound).
 bool account_connect(struct account *account, uint32_t max);
 void account_disconnect(struct account *account);
 bool account_ask(struct account *account, uint32_t max);
 void account_answer(struct account *account);
-// Counts so many more before they come, unless those would be more than half of the bound.
+// Counts `count` pending requests before they come. Returns false if more than half of the bound would be pending.
 bool account_ask_ahead(struct account *account, uint32_t max, uint32_t count);
-// Takes so many off that were answered, or didn't come.
+// Counts `count` pending requests down, which were answered or didn't come.
 void account_answer_several(struct account *account, uint32_t count);
-// Count messages that the gate holds, and their bytes.
+// Count held messages and their bytes up and down. Return false at the bound `max` (0: no bound).
 bool account_detain(struct account *account, uint32_t max);
 void account_release(struct account *account);
 bool account_detain_bytes(struct account *account, uint64_t bytes, uint64_t max);
 void account_release_bytes(struct account *account, uint64_t bytes);
 
-// A refusal of this user's: whether it has a line of the journal of its own (ten a second have). Where an earlier
-// second had more, *suppressed is how many, told once: they have one line together; else 0.
+// Counts a refusal of the user. Returns whether the refusal gets its own line in the journal: the first ten of each
+// second do. Sets *suppressed to the number of an earlier second's refusals that got no line, once, for one line
+// together; else to 0.
 bool account_refuse(struct account *account, uint64_t now_ns, uint32_t *suppressed);
-// Whether the user's latest refusal, if it was in this second, has such a line.
+// Returns whether the user's latest refusal, if in this second, got its own line in the journal.
 bool account_reports(const struct account *account, uint64_t now_ns);
-// How many refusals of an earlier second are still to be told, likewise: for a timer, when no more come.
+// Returns the number of an earlier second's refusals that got no line, once; else 0. For a timer, when no more refusals
+// come.
 uint32_t account_suppressed(struct account *account, uint64_t now_ns);
 
 // --- Leases
 //
-// Units that one thread has taken out of accounts ahead, so that most messages cost no step that other
-// threads see: units of a user's rates, and places among its pending requests. A lease is of one turn. At the
-// turn's end unused units are given back, before any other thread sees the turn's consequences. Pure: the
-// time is given, the same all through a turn.
+// Units that one thread has taken out of accounts ahead, so that most messages touch no memory that other threads read:
+// units of a user's rates, and places among the user's pending requests. A lease ends with its turn. Unused units are
+// given back at the end of the turn, before any other thread sees what the turn did. Pure: the caller gives the time,
+// which is the same all through a turn.
 //
-// A thread gets the account's own answers for all messages that came through that thread. Where other threads ask the
-// same account meanwhile, they lack the units of a lease. Near a limit nothing is therefore taken ahead, nor for a user's
-// first message of a turn.
+// With leases a thread gets the same answers for its messages as from the account itself. Other threads that ask the
+// same account meanwhile lack the lease's units. So nothing is taken ahead near a limit, or for a user's first message
+// of a turn.
 
 enum {
     ACCOUNT_LEASES_COUNT = 8,
@@ -114,30 +122,32 @@ enum {
 #define ACCOUNT_LEASE_BYTES_MAX (UINT64_C(1) << 20)
 
 struct account_lease {
-    alignas(ACCOUNT_BYTES) struct account *account; // NULL: it is nobody's
-    const struct account_limits *limits;            // by which it was filled; NULL: it has had no message
-    uint64_t bytes, bytes_taken;                    // of them, how many are left
+    alignas(ACCOUNT_BYTES) struct account *account; // NULL: the lease is empty
+    const struct account_limits *limits; // the limits of the leased units; NULL: no message came yet
+    uint64_t bytes, bytes_taken;         // bytes that are left, and bytes that were taken
     uint32_t messages, messages_taken;
-    // Requests that the account counts as pending, and that aren't. `places`: all of these may be taken, by the limits
-    // `asked`. `answered`: these requests were pending until now; one may be taken where the account isn't over its limit.
+    // Requests that the account counts as pending and that are not pending. `places`: all of these may be taken, under
+    // the limits `asked`. `answered`: these requests were pending until now; one may be taken if the account isn't over
+    // its limit.
     const struct account_limits *asked;
     uint32_t places, answered;
 };
 
-// Zero bytes are no leases at all.
+// All zero: all leases are empty.
 struct account_leases {
     struct account_lease list[ACCOUNT_LEASES_COUNT];
-    uint32_t open; // bits: those that are somebody's
+    uint32_t open; // one bit for each lease that has an account
 };
 
-// Accounts of which several have one get less of it, each for a shorter time.
+// Returns the lease that the account may use. Accounts with the same lease use it in turn, each for a shorter time.
 static inline struct account_lease *account_lease_of(struct account_leases *account_leases,
                                                      const struct account *account) {
     return &account_leases->list[account->number % ACCOUNT_LEASES_COUNT];
 }
 
-// Takes a message out of what there is, whether it could be refused or not. False: there isn't enough, and the account is to be
-// asked, by the functions below. `limits` are its own, and lie elsewhere when they have changed.
+// Charges a message to the lease. Returns false if too few units are left; the caller must then use
+// account_lease_message or account_lease_charge. `limits` must be the account's, and must have another address after a
+// change.
 static inline bool account_lease_pays(struct account_leases *account_leases, const struct account *account,
                                       const struct account_limits *limits, uint64_t bytes) {
     struct account_lease *account_lease = account_lease_of(account_leases, account);
@@ -147,15 +157,15 @@ static inline bool account_lease_pays(struct account_leases *account_leases, con
     account_lease->bytes -= bytes;
     return true;
 }
-// account_message and account_charge, with what lies here given back before.
+// Do as account_message and account_charge, after giving the lease's units back, and refill the lease.
 uint64_t account_lease_message(struct account_leases *account_leases, struct account *account,
                                const struct account_limits *limits, uint64_t now_ns, uint64_t bytes,
                                enum account_limit *over);
 void account_lease_charge(struct account_leases *account_leases, struct account *account,
                           const struct account_limits *limits, uint64_t now_ns, uint64_t bytes);
 
-// account_ask and account_answer. The requests that are truly pending are those that the account counts,
-// without the places here and without those that were answered.
+// Do as account_ask and account_answer, by the lease. The requests that are really pending are those that the account
+// counts, less `places` and `answered`.
 bool account_lease_ask_anew(struct account_leases *account_leases, struct account *account,
                             const struct account_limits *limits);
 static inline bool account_lease_ask(struct account_leases *account_leases, struct account *account,
@@ -175,7 +185,7 @@ static inline void account_lease_answer(struct account_leases *account_leases, s
         account_lease_answer_anew(account_leases, account);
 }
 
-// Gives all back. Accounts must be there until then.
+// Gives back all leased units and places. The accounts must exist until then.
 void account_leases_empty_anew(struct account_leases *account_leases);
 static inline void account_leases_empty(struct account_leases *account_leases) {
     if (account_leases->open)

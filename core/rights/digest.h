@@ -1,4 +1,4 @@
-// SHA-256 of tokens: what the users file holds of them.
+// Computes SHA-256 of tokens. The users file holds these digests in place of tokens.
 #pragma once
 
 #include <stdbool.h>
@@ -7,26 +7,26 @@
 
 enum {
     DIGEST_BYTES = 32,
-    TOKEN_BYTES_MAX = 4096,                   // no longer one is looked at
+    TOKEN_BYTES_MAX = 4096,                   // a longer token is refused unread
     DIGEST_TEXT_BYTES = 7 + 2 * DIGEST_BYTES, // sha256: and hexadecimal digits
-    TOKEN_RANDOM_BYTES = 32,                  // of a token that we make
-    TOKEN_TEXT_BYTES = 3 + 43,                // pb_ and base64url without filling
+    TOKEN_RANDOM_BYTES = 32,                  // random bytes of a token that the program makes
+    TOKEN_TEXT_BYTES = 3 + 43,                // pb_ and base64url without padding
 };
 
 struct digest {
     uint8_t bytes[DIGEST_BYTES];
 };
 
-// False when the library fails.
+// Computes a token's digest. Returns false when the library fails.
 bool digest_make(const void *token, size_t bytes, struct digest *out);
-// Takes as long whether they are equal or not.
+// Compares two digests in a time that doesn't depend on their bytes.
 bool digest_same(const struct digest *one, const struct digest *other);
-// Reads `sha256:` and 64 digits; false: anything else.
+// Reads `sha256:` and 64 digits. Returns false for any other text.
 bool digest_parse(const char *text, size_t bytes, struct digest *out);
-// Writes the same; without a terminating zero.
+// Writes `sha256:` and 64 digits, without a terminating zero.
 void digest_text(const struct digest *digest, char out[DIGEST_TEXT_BYTES]);
-// Overwrites what was secret, also where nobody reads it again.
+// Overwrites a secret. The compiler doesn't drop this, even if nobody reads the memory again.
 void digest_wipe(void *secret, size_t bytes);
 
-// The token that so many random bytes make; without a terminating zero.
+// Writes the token of these random bytes, without a terminating zero.
 void token_text(const uint8_t random[TOKEN_RANDOM_BYTES], char out[TOKEN_TEXT_BYTES]);

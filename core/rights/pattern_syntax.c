@@ -15,7 +15,7 @@ static const char *const begins[KINDS_COUNT] = {
 #define CALLED    (BIT(KIND_CAPABILITY) | BIT(KIND_TOOL) | BIT(KIND_METHOD))
 
 static const struct {
-    unsigned kinds; // that it can be about
+    unsigned kinds; // the kinds that the list may have, one bit each
     const char *expected;
 } lists[RIGHTS_COUNT] = {
     [RIGHT_REGISTER] = {BIT(KIND_AGENT), "agentIds, or a beginning of them and *"},
@@ -57,7 +57,7 @@ static bool has_control(const char *text, size_t bytes) {
     return false;
 }
 
-// Whether an agentId can be, or begin, so.
+// Returns whether the pattern is a valid agentId, or the beginning of one.
 static bool is_agent(const struct pattern *pattern) {
     char id[PATTERN_BYTES_MAX + 1];
     assert(pattern->bytes < sizeof id);

@@ -1,4 +1,4 @@
-// How patterns and names are spelled in the users file, and asked about in words.
+// Reads patterns and names as the users file and questions in words spell them.
 #pragma once
 
 #include <stdbool.h>
@@ -6,14 +6,15 @@
 
 #include "core/rights/users.h"
 
-// Takes `@`, `tool:`, `method:`, and for RIGHT_HOLD `event:`, from the beginning of a text: what kind it is of where
-// it stands in a list of that right.
+// Removes `@`, `tool:`, `method:`, or for RIGHT_HOLD `event:`, from the beginning of a text. Returns the kind of the
+// name in a list of that right.
 enum right_kind pattern_syntax_kind(enum right right, const char **text, size_t *bytes);
-// How a kind begins; static.
+// Returns the text before a name of that kind; static.
 const char *pattern_syntax_begin(enum right right, enum right_kind kind);
 
-// Reads one pattern. NULL, or what was expected; `*kind` and `*pattern` but for its line are then not set.
+// Reads one pattern. Sets *kind and *pattern, except the pattern's line. Returns NULL, or the expected text; then
+// nothing is set.
 const char *pattern_syntax_pattern(enum right right, const char *text, size_t bytes, enum right_kind *kind,
                                    struct pattern *pattern);
-// Whether a user or a role may be called so.
+// Returns whether a user or a role may have that name.
 bool pattern_syntax_is_name(const char *text, size_t bytes);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A text that is looked for.
+// A text that is searched for.
 struct needle {
     const char *text;
     size_t bytes;
@@ -18,8 +18,8 @@ static uint64_t load_4(const char *text) {
     return be32toh(word);
 }
 
-// Returns the first eight bytes. A shorter text is filled up with zeros, and so sorts before each text that
-// it is the beginning of.
+// Returns the first eight bytes as a number. A shorter text is padded with zeros, and so sorts before each text that
+// begins with it.
 static uint64_t head_of(const char *text, size_t bytes) {
     if (bytes >= 8)
         return load_4(text) << 32 | load_4(text + 4);
@@ -36,7 +36,7 @@ static struct needle needle_of(const char *text, size_t bytes) {
     return (struct needle){text, bytes, head_of(text, bytes)};
 }
 
-// Their heads are the same.
+// Compares the bytes behind the heads, which must be equal.
 static int compare_rest(const struct pattern *one, const struct needle *other) {
     assert(one->head == other->head);
     size_t common = one->bytes < other->bytes ? one->bytes : other->bytes;
@@ -97,9 +97,9 @@ struct pattern_set patterns_compile(struct pattern *patterns, size_t count) {
     return set;
 }
 
-// --- Asking it
+// --- Lookups
 
-// The first of `count` sorted patterns that is not less than the needle; `count`: none.
+// Returns the index of the first of `count` sorted patterns that is not less than the needle, or `count`.
 static uint32_t lower_bound(const struct pattern *sorted, uint32_t count, const struct needle *needle) {
     uint32_t low = 0, high = count;
     while (low < high) {
@@ -113,8 +113,9 @@ static uint32_t lower_bound(const struct pattern *sorted, uint32_t count, const 
     return low;
 }
 
-// No prefix here begins with another one. The text can then begin with one alone: the last that is not
-// greater. Any text between a prefix and a text that begins with it begins with the prefix, too.
+// Returns the prefix that the needle begins with, or NULL. No prefix begins with another one, so there is at most one:
+// the last prefix that is not greater than the needle. Any text between a prefix and a text that begins with that
+// prefix begins with the prefix, too.
 static const struct pattern *find_cover(const struct pattern *prefixes, uint32_t count,
                                         const struct needle *needle) {
     assert(count == 0 || prefixes->prefix);

@@ -21,7 +21,7 @@ const char *rule_text(enum rule rule) {
     return rules[rule];
 }
 
-// --- A name against a list
+// --- Judging a name by a list
 
 static uint32_t line_of(const struct pattern *pattern) {
     assert(!pattern || pattern->line > 0);
@@ -124,7 +124,7 @@ bool rights_hold_any(const struct user *user) {
 
 // --- Patterns of events
 
-// An admin's by being one, unless a line denies it.
+// Judges a subscription to one event. An admin may subscribe to the gate's event, unless a line denies that.
 static struct verdict subscribe_one(const struct user *user, const char *event, size_t bytes) {
     static const char gate[] = RIGHTS_GATE_EVENT;
     struct verdict verdict = judge(user, RIGHT_SUBSCRIBE, KIND_EVENT, event, bytes);
@@ -146,7 +146,7 @@ struct verdict rights_subscribe(const struct user *user, const char *pattern, si
     return (struct verdict){cover != NULL, line_of(cover)};
 }
 
-// --- Rights that are no lists
+// --- Rights without lists
 
 struct verdict rights_level(const struct user *user, enum governance level) {
     assert(level < GOVERNANCE_COUNT);

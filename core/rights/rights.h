@@ -1,5 +1,5 @@
-// Judges what a user may do, by names alone: whether an agent bears them isn't known here. Every judgement is
-// a few binary searches, takes no memory, and tells which line of the file decided.
+// Judges what a user may do, by names alone: whether an agent has such a name isn't known here. Each judgement is a few
+// binary searches, takes no memory, and gives the line of the file that decided.
 #pragma once
 
 #include <stdbool.h>
@@ -26,52 +26,52 @@ const char *rule_text(enum rule rule); // static
 
 struct verdict {
     bool allowed;
-    uint32_t line; // that gives or denies it; 0: no line does
+    uint32_t line; // the line that allows or denies; 0: none does
 };
 
-// A name that a message bears, decoded. `text` is NULL for one that is longer than any can be.
+// A name in a message, decoded. `text` is NULL for a name that is longer than any may be.
 struct right_name {
     bool is_present;
     const char *text;
     size_t bytes;
 };
 
-// The event that tells approvers of held messages. Only the hub may publish it.
+// The event that tells approvers of held messages. Only the hub may publish this event.
 #define RIGHTS_GATE_EVENT "approval-needed"
 
-// All that a message names, and which of it is the address that decides (docs/protocol.md, routing).
+// All names in a message. `by` is the kind of the name that the message is addressed by (docs/protocol.md, routing).
 struct right_call {
-    enum right_kind by;                   // KIND_AGENT to KIND_METHOD: names[by] is given
-    struct right_name names[KINDS_COUNT]; // a capability without its @; the event of an `event`
+    enum right_kind by;                   // KIND_AGENT to KIND_METHOD; names[by] must be present
+    struct right_name names[KINDS_COUNT]; // by kind: a capability without its @, and the event of an `event`
 };
 
 struct verdict rights_register(const struct user *user, const char *agent, size_t bytes);
-// Whether its agents may list that name; `kind` is KIND_CAPABILITY, KIND_TOOL or KIND_METHOD.
+// Judges whether the user's agents may list that name. `kind` is KIND_CAPABILITY, KIND_TOOL or KIND_METHOD.
 struct verdict rights_offer(const struct user *user, enum right_kind kind, const char *name, size_t bytes);
-// Whether they may list any name of that kind: what doesn't say which it is might be any.
+// Judges whether the user's agents may list any name of that kind, for an entry that doesn't give its name.
 struct verdict rights_offer_any(const struct user *user, enum right_kind kind);
-// Judges a call. The address that decides must be permitted, and nothing that the message names may be
-// denied. The event isn't looked at.
+// Judges a call. The name that the message is addressed by must be permitted, and no name in the message may be denied.
+// The event isn't judged.
 struct verdict rights_call(const struct user *user, const struct right_call *call);
-// Whether one of a group, which is called by another name than its own, may be chosen.
+// Judges whether a member of a group may be chosen, for a message that is addressed by another name than the agent's.
 struct verdict rights_reach(const struct user *user, const char *agent, size_t bytes);
-// Whether rights_reach could refuse any agent.
+// Returns whether rights_reach allows every agent.
 static inline bool rights_reach_all(const struct user *user) {
     const struct pattern_set *set = &users_rights(user)->denied[RIGHT_CALL][KIND_AGENT];
     return set->exact_count + set->prefix_count == 0;
 }
 struct verdict rights_publish(const struct user *user, const char *event, size_t bytes);
-// Judges a pattern: an event's name, or a prefix and `*`. Every name that the pattern can match must be
-// permitted and none denied. (All of them are permitted if one pattern of the file covers them.) The gate's
-// own event is an admin's without a line, too.
+// Judges a pattern: an event's name, or a prefix and `*`. Every name that the pattern can match must be permitted and
+// none denied. (One pattern of the file must cover all of them.) An admin may subscribe to RIGHTS_GATE_EVENT without a
+// line.
 struct verdict rights_subscribe(const struct user *user, const char *pattern, size_t bytes);
-// Whether an agent of this user's may support a level; also what `initialize` may say.
+// Judges whether an agent of this user may support a level, or `initialize` may give that level.
 struct verdict rights_level(const struct user *user, enum governance level);
 struct verdict rights_admin(const struct user *user);
 
-// The line whose `hold` names any of what the message names, the event too; 0: none does.
+// Returns the line of a `hold` that matches a name in the message, the event included; 0: none does.
 uint32_t rights_hold(const struct user *user, const struct right_call *call);
-// The line whose `hold` names the agent that the message would reach; 0: none does.
+// Returns the line of a `hold` that matches the agent that the message would reach; 0: none does.
 uint32_t rights_hold_agent(const struct user *user, const char *agent, size_t bytes);
-// Whether these two could hold anything.
+// Returns whether the user has any `hold`.
 bool rights_hold_any(const struct user *user);

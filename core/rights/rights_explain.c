@@ -5,11 +5,11 @@
 
 #include "core/rights/pattern_syntax.h"
 
-// The words of a question, one after the other.
+// Reads the words of a question, one after the other.
 struct words {
     const char *at;
     const char *word;
-    size_t bytes; // 0: there is no more
+    size_t bytes; // 0: there are no more words
 };
 
 static bool next_word(struct words *words) {
@@ -23,7 +23,7 @@ static bool is_word(const struct words *words, const char *word) {
     return words->bytes == strlen(word) && memcmp(words->word, word, words->bytes) == 0;
 }
 
-// A name, of which an exact pattern says how it is spelled.
+// Reads a name, which is spelled as an exact pattern. Returns NULL, or the expected text.
 static const char *read_name(const struct words *words, enum right right, enum right_kind *kind,
                              struct right_name *name) {
     struct pattern pattern;
@@ -35,7 +35,7 @@ static const char *read_name(const struct words *words, enum right right, enum r
     return NULL;
 }
 
-// All names of a message; the first one's kind is the one that decides.
+// Reads all names of a message, which is addressed by the first name. Returns NULL, or the expected text.
 static const char *read_message(struct words *words, enum right right, struct right_call *message) {
     bool first = true;
     *message = (struct right_call){0};

@@ -1,14 +1,14 @@
-// Questions about a user's rights in words, as `call review-1`: for people who want to know why.
+// Answers questions about a user's rights in words, such as `call review-1`, for people who want to know the reason.
 #pragma once
 
 #include "core/rights/rights.h"
 
 struct rights_explain_answer {
-    struct verdict verdict; // allowed where only `hold` was asked
-    uint32_t held;          // the line whose `hold` names it, where it is allowed; 0: none does
+    struct verdict verdict; // always allowed for a question of `hold`
+    uint32_t held;          // the line of the matching `hold`, if the message is allowed; 0: none
 };
 
-// Answers VERB and its arguments, separated by blanks:
+// Answers a question: a verb and its arguments, separated by blanks.
 //
 //     register AGENT     offer @NAME|tool:NAME|method:NAME     publish EVENT     subscribe PATTERN
 //     call ADDRESS [NAME...]     the address that decides, and what else the message names, spelled as in `call`

@@ -11,7 +11,7 @@
 
 static const char separators[] = ", \t";
 
-// One more at the end, zeroed; NULL when memory is used up.
+// Adds a zeroed item at the end of a list. Returns NULL without memory.
 static void *grow(struct sections *sections, struct section_list *list, size_t item_bytes) {
     assert(list->count <= list->capacity);
     if (list->count == list->capacity) {
@@ -49,7 +49,7 @@ bool sections_tell(struct sections *sections, users_complain *complain, void *co
     return sections->faults.count == 0;
 }
 
-// --- Kinds of values. Each returns NULL, or what was expected. A value is terminated.
+// --- Kinds of values. Each function returns NULL, or the expected text. A value is terminated.
 
 static const char *add_pattern(struct sections *sections, struct section *section, enum right right,
                                bool denied, const char *text, size_t bytes) {
@@ -103,7 +103,7 @@ static const char *set_credential(struct sections *sections, struct section *sec
     return NULL;
 }
 
-// A number and "/s", of which the value loses that.
+// Reads a number and "/s". Cuts the "/s" off the value.
 static const char *read_rate(char *value, bool is_size, uint64_t max, uint64_t *out) {
     size_t bytes = strlen(value);
     const char *expected = is_size ? "a size a second from 1/s to 1024G/s, such as 16M/s"
@@ -222,7 +222,7 @@ static const char *set_key(struct sections *sections, struct section *section, c
 
 // --- Lines
 
-// `line` is what stands in the brackets.
+// Begins a section. `line` is the text in the brackets.
 static const char *begin_section(struct sections *sections, char *line) {
     struct section *section = grow(sections, &sections->sections, sizeof *section);
     if (!section)

@@ -1,4 +1,4 @@
-// A users file as it stands: sections, and what their lines say, read but not yet put together (users.c does).
+// Reads the sections of a users file and their lines, one by one. users.c puts the sections together.
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #include "core/rights/digest.h"
 #include "core/rights/users.h"
 
-// Single values.
+// The keys that have a single value.
 enum single {
     SINGLE_LEVEL,
     SINGLE_ADMIN,
@@ -22,10 +22,10 @@ enum single {
 
 struct single_value {
     uint64_t value;
-    uint32_t line; // 0: not given
+    uint32_t line; // 0: the key isn't given
 };
 
-// A run of one of the arrays below.
+// A run of one of the arrays of struct sections.
 struct section_run {
     uint32_t first, count;
 };
@@ -50,7 +50,7 @@ struct section_role {
     const char *name; // not terminated
     size_t bytes;
     uint32_t line;
-    uint32_t section; // for users_lint.c, which finds it
+    uint32_t section; // index of the role's section; set and read by users_lint.c
 };
 
 enum credential_kind { CREDENTIAL_TOKEN, CREDENTIAL_CERTIFICATE, CREDENTIAL_UID };
@@ -58,8 +58,8 @@ enum credential_kind { CREDENTIAL_TOKEN, CREDENTIAL_CERTIFICATE, CREDENTIAL_UID 
 struct section_credential {
     enum credential_kind kind;
     uint32_t section, line;
-    struct digest digest; // of a token
-    const char *name;     // of a certificate; not terminated
+    struct digest digest; // of CREDENTIAL_TOKEN
+    const char *name;     // of CREDENTIAL_CERTIFICATE; not terminated
     size_t bytes;
     uint32_t uid;
 };
@@ -71,23 +71,23 @@ struct section_list {
 };
 
 struct sections {
-    char *text; // the file's own copy, into which all texts point
+    char *text; // a copy of the file, into which all texts point
     size_t bytes;
-    uint32_t line;   // the last that was read
-    const char *key; // its key, or NULL
+    uint32_t line;   // the number of the last line that was read
+    const char *key; // the key of that line, or NULL
     struct section_list sections, patterns, roles, credentials, faults;
-    bool failed; // memory is used up
+    bool failed; // true without memory
 };
 
-// Reads all lines; what can't be read is among the faults. False when memory is used up.
+// Reads all lines, and notes faults of lines that can't be read. Returns false without memory.
 bool sections_read(struct sections *sections, const char *text, size_t bytes);
 void sections_deinit(struct sections *sections);
-// Notes a fault of a line, which may be about the key that is being read.
+// Notes a fault of a line, which may concern the key that is being read.
 void sections_fault(struct sections *sections, uint32_t line, const char *expected);
-// Tells them in the order of lines, none twice; whether there are none.
+// Reports the faults in the order of lines, none twice. Returns whether there are no faults.
 bool sections_tell(struct sections *sections, users_complain *complain, void *context);
 
-// Which of two texts comes first: < 0, 0 (they are equal) or > 0. And which of two credentials.
+// Compare two texts, and two credentials: < 0, 0 (equal) or > 0.
 int sections_compare(const char *one, size_t one_bytes, const char *other, size_t other_bytes);
 int section_credentials_compare(const struct section_credential *one, const struct section_credential *other);
 

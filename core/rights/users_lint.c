@@ -1,4 +1,4 @@
-// Each pattern is held against the others of its section, and against what the users who have it are given.
+// Compares each pattern with the others of its section, and with what the section's users may do.
 #include "core/rights/users_lint.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@ static bool begins(const struct pattern *one, const struct pattern *with) {
     return one->bytes >= with->bytes && memcmp(one->text, with->text, with->bytes) == 0;
 }
 
-// Whether all that one matches is matched by the other.
+// Returns whether `other` matches every name that `one` matches.
 static bool covers(const struct pattern *other, const struct pattern *one) {
     return other->prefix ? begins(one, other)
                          : !one->prefix && one->bytes == other->bytes && begins(one, other);
@@ -29,7 +29,7 @@ static bool starts(const struct pattern *pattern, const char *text) {
 
 // --- Sections that belong together
 
-// Notes the roles, so that each role is looked for once.
+// Sets the section of each role in `roles`, so that each role is searched for once.
 static void find_roles(struct sections *sections) {
     for (uint32_t at = 0; at < sections->roles.count; at++) {
         struct section_role *role = &sections_roles(sections)[at];
@@ -42,7 +42,7 @@ static void find_roles(struct sections *sections) {
     }
 }
 
-// The user itself, then each role that it takes up; NULL behind the last.
+// Returns the user's own section, then the section of each of its roles; NULL behind the last one.
 static const struct section *part_of(const struct sections *sections, const struct section *user,
                                      uint32_t at) {
     assert(!user->is_role);
@@ -61,16 +61,16 @@ static bool has_part(const struct sections *sections, const struct section *user
     return false;
 }
 
-// --- Whether a user's denial or hold can concern anything that it is given
+// --- Whether a user's denial or hold concerns any right of the user
 
-// Whether a message that this part of a `call` permits can also name the thing that the pattern is about.
+// Returns whether a message that `given` (of `call`) permits may also have a name that the pattern matches.
 static bool may_name(const struct section_pattern *given, const struct section_pattern *pattern) {
     assert(given->right == RIGHT_CALL && given->kind <= KIND_METHOD);
     static const struct pattern integration = {.text = "tool/integration", .bytes = 16};
     if (given->kind == pattern->kind)
         return meet(&given->pattern, &pattern->pattern);
     switch (pattern->kind) {
-    case KIND_AGENT: // one of a group
+    case KIND_AGENT: // a member of a group, chosen by another name
         return true;
     case KIND_TOOL:
         return given->kind == KIND_AGENT || given->kind == KIND_CAPABILITY;
@@ -121,7 +121,7 @@ static bool is_of_list(const struct section_pattern *one, const struct section_p
     return one->right == other->right && one->kind == other->kind;
 }
 
-// Against the others of its section.
+// Compares a pattern with the others of its section.
 static void review_beside(struct sections *sections, const struct section *section,
                           const struct section_pattern *pattern) {
     for (uint32_t index = 0; index < section->patterns.count; index++) {
@@ -145,7 +145,7 @@ static bool is_of_hub(const struct pattern *method) {
     return starts(method, "hub/") || starts(method, "$/") || starts(method, "rpc.");
 }
 
-// Names that look like something else.
+// Reports names that look like another kind.
 static void review_name(struct sections *sections, const struct section_pattern *pattern) {
     static const char *const kinds[] = {"@",      "tool:",   "tools:",   "method:", "methods:",
                                         "event:", "events:", "command:", "agent:",  "capability:"};
@@ -200,7 +200,7 @@ static bool is_admin(const struct sections *sections, const struct section *user
     return false;
 }
 
-// Whether another user may decide: a user's own messages are decided by others.
+// Returns whether another user may decide: a user can't approve the user's own messages.
 static bool has_approver(const struct sections *sections, const struct section *user) {
     assert(!user->is_role);
     for (uint32_t at = 0; at < sections->sections.count; at++) {

@@ -1,4 +1,4 @@
-// Lines of a users file without effect: none keeps a hub from starting, but hardly any was meant.
+// Finds lines of a users file that have no effect. Such a line is no fault, but is hardly ever intended.
 #pragma once
 
 #include <stdbool.h>
@@ -6,6 +6,6 @@
 
 #include "core/rights/users.h"
 
-// Tells each line that says something without effect, and what it is, in the order of lines. The file has been read by
-// users_read without a fault. False when memory is used up; then nothing was told.
+// Reports each line without effect, with the reason, in the order of lines. users_read must have read the file without
+// a fault. Returns false without memory; then nothing was reported.
 bool users_lint(const char *text, size_t bytes, users_complain *complain, void *context);

@@ -9,13 +9,13 @@
 #include "core/base/memory.h"
 #include "core/rights/sections.h"
 
-// The users that are being made, and the sections that they are made of.
+// The users that users_read is making, and the sections of the file.
 struct making {
     struct users *users;
     struct sections sections;
-    uint32_t *by_name; // indices of sections: users, then roles, each by their names
-    uint32_t *user_of; // section → user
-    uint64_t total;    // of patterns
+    uint32_t *by_name; // indexes of sections: users, then roles, each sorted by name
+    uint32_t *user_of; // [index of a section]: index of its user
+    uint64_t total;    // number of patterns of all users, before duplicates are removed
     uint32_t used;
 };
 
@@ -71,7 +71,7 @@ static const struct section *find_role(const struct making *making, const struct
     return NULL;
 }
 
-// --- Faults that show when all sections are there
+// --- Faults that need all sections
 
 static void judge_roles(struct making *making) {
     struct sections *sections = &making->sections;
@@ -134,7 +134,8 @@ static void judge_users(struct making *making) {
         sections_fault(sections, sections->line, "at least one user");
 }
 
-// Users that are gone are remembered as long as the hub: their number is bounded by that no new ones come.
+// Refuses new users when too many are gone. The hub remembers gone users as long as it runs, and so bounds their
+// number.
 static void judge_new(struct making *making, const struct users *before) {
     struct sections *sections = &making->sections;
     for (uint32_t at = 0; at < sections->sections.count && before->gone_count >= USERS_GONE_MAX; at++) {
@@ -175,7 +176,7 @@ static struct pattern_set make_set(struct making *making, const struct section *
     return set;
 }
 
-// The user's own, else the first role's that has one.
+// Returns the user's own value, else the value of the first role that has one.
 static struct single_value single_of(const struct making *making, const struct section *section,
                                      enum single single) {
     assert(single < SINGLES_COUNT && !section->is_role);
@@ -215,7 +216,7 @@ static void write_header(const struct section *section, struct wire_line *header
     header->bytes = (uint32_t)(end - header->text) - 2;
 }
 
-// A user that no file has had. NULL when memory is used up.
+// Makes a user that no file has had. Returns NULL without memory.
 static struct user *create_user(const struct section *section, uint32_t place) {
     struct user *user = memory_take_zeroed(1, sizeof *user + section->name_bytes + 1);
     struct account *account = user ? account_create(place) : NULL;
@@ -230,7 +231,7 @@ static struct user *create_user(const struct section *section, uint32_t place) {
     return user;
 }
 
-// The one of the file before, or one that is new. One reference.
+// Returns the user of the file before, or a new user, with one more reference. Returns NULL without memory.
 static struct user *take_user(struct making *making, const struct section *section,
                               const struct users *before) {
     struct user *user = before ? users_known(before, section->name, section->name_bytes) : NULL;
@@ -278,7 +279,7 @@ static bool make_users(struct making *making, const struct users *before) {
     return good;
 }
 
-// --- Tables of who is found by what
+// --- Tables of credentials and names
 
 static int compare_user_names(const void *left, const void *right) {
     const struct user_name *one = left, *other = right;
@@ -307,7 +308,7 @@ static void add_credential(const struct making *making, const struct section_cre
     }
 }
 
-// Certificates and uids come sorted.
+// Fills the tables of credentials and names. The certificates and uids of `sections` are sorted already.
 static void fill_tables(const struct making *making) {
     struct users *users = making->users;
     for (uint32_t at = 0; at < making->sections.credentials.count; at++)
@@ -327,7 +328,8 @@ static void add_gone(struct users *users, const struct user_name *known) {
     users->gone[users->gone_count++] = *known;
 }
 
-// Merges those that were gone, and those that the file before had: both are sorted, and nobody is in both.
+// Merges the gone users and the users of the file before into the list of gone users. Both lists are sorted, and no
+// user is in both. Returns false without memory.
 static bool fill_gone(struct users *users, const struct users *before) {
     uint32_t had = 0, gone = 0;
     users->gone = memory_take(((size_t)before->count + before->gone_count) * sizeof *users->gone);
@@ -362,7 +364,7 @@ static bool take_tables(struct making *making, const struct users *before) {
            users->tokens && users->certificates && users->uids && making->user_of;
 }
 
-// False when memory is used up.
+// Reads and judges the sections. Returns false without memory.
 static bool judge_file(struct making *making, const char *text, size_t bytes) {
     if (!sections_read(&making->sections, text, bytes) || !sort_sections(making))
         return false;
