@@ -8,12 +8,12 @@ static bool is_blank(char byte) {
     return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
 }
 
-// Whether a backslash stands before the next byte as an escape. One that ends the text does.
+// Returns whether a backslash escapes the next byte. A backslash at the end of the text is an escape, too.
 static bool is_escape(const struct argv_reader *reader) {
     return !reader->quote || (reader->quote == '"' && *reader->next && strchr("$`\"\\", *reader->next));
 }
 
-// The text has ended.
+// Ends the reading at the end of the text.
 static enum argv_part end_text(struct argv_reader *reader, bool is_closed) {
     bool is_in_word = reader->is_in_word;
     reader->is_in_word = false;

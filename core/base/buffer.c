@@ -6,10 +6,11 @@
 #include "core/base/limits.h"
 #include "core/base/memory.h"
 
-// Receive buffers at rest beyond this many go back to the allocator: a burst's memory is not kept for ever.
+// Free receive buffers beyond this number are given back to the allocator, so that the memory of a burst isn't kept
+// forever.
 enum { FREE_COUNT_MAX = 4 * RECEIVE_BUFFERS_PROVIDED };
 
-// A smaller block isn't worth pages of its own.
+// Buffers of at least this capacity get pages of their own.
 enum { WHOLE_BYTES_MIN = 32 * 1024 };
 
 static size_t buffer_footprint(uint32_t capacity) {
@@ -84,7 +85,7 @@ static void buffer_unmake(struct buffer *buffer) {
     memory_give(buffer);
 }
 
-// Keeps the `count` that came home last, which are in the cache.
+// Keeps the `count` free buffers that were returned last, which are in the cache. Gives back the others.
 static void buffer_keep(struct buffer_pool *pool, uint32_t count) {
     assert(count <= pool->free_count && pool->free_count <= pool->made);
     struct buffer **rest = &pool->free;
@@ -142,8 +143,8 @@ static struct buffer *take_receive_buffer(struct buffer_pool *pool, enum budget_
 }
 
 static struct buffer *take_with_room(struct buffer_pool *pool, uint32_t capacity, enum budget_use use) {
-    // A buffer that happens to have a receive buffer's size would be taken for a receive buffer when it comes
-    // home.
+    // A buffer of just this capacity must count as a receive buffer, since buffer_drop tells the two kinds apart by
+    // capacity.
     if (capacity == RECEIVE_BUFFER_BYTES)
         return take_receive_buffer(pool, use);
     struct buffer *buffer = buffer_make(pool, capacity, use);

@@ -1,6 +1,5 @@
-// The one table of error codes that the hub answers with (JSON-RPC 2.0 section 5.1; HugAI v2; the hub's own
-// in the range that Hermes leaves to extensions; LSP's cancel). Enum, number and message text all come from
-// it.
+// The table of the hub's error codes (JSON-RPC 2.0 section 5.1; HugAI v2; the hub's own in the range that Hermes leaves
+// to extensions; LSP's cancel). Enum, numbers and message texts are made from this table.
 #pragma once
 
 #include <stdint.h>
@@ -35,10 +34,9 @@ enum error {
         ERRORS_COUNT
 };
 
-// The number that goes into "code". `error` is not ERROR_NONE.
+// Returns the number for "code". `error` must not be ERROR_NONE.
 int32_t error_code(enum error error);
-// Returns the code over MCP's HTTP, which keeps -32099 to -32000 for itself: the hub's own codes there are 1,000
-// higher.
+// Returns the code for MCP's HTTP. MCP reserves -32099 to -32000, so the hub's own codes there are 1,000 higher.
 int32_t error_code_mcp(enum error error);
-// The text that goes into "message"; static, plain ASCII without characters that JSON escapes.
+// Returns the text for "message"; static, plain ASCII without characters that JSON escapes.
 const char *error_text(enum error error);

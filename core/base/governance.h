@@ -1,5 +1,4 @@
-// Governance levels, from loose to strict (HugAI v2 headers, table of section 2). Levels compare with < and
-// >.
+// Governance levels, from loose to strict (HugAI v2 headers, table of section 2). Levels compare with < and >.
 #pragma once
 
 #include <stddef.h>
@@ -12,7 +11,7 @@ enum governance {
     GOVERNANCE_COUNT
 };
 
-// The level that `text` names exactly, or GOVERNANCE_COUNT.
+// Returns the level that `text` names exactly, or GOVERNANCE_COUNT.
 enum governance governance_parse(const char *text, size_t bytes);
-// Its name; static.
+// Returns the level's name; static.
 const char *governance_text(enum governance level);

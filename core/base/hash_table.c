@@ -4,13 +4,14 @@
 
 #include "core/base/memory.h"
 
-// A member that is alone in its bucket costs one look, at memory that is seldom near, and the bucket itself is
-// small.
+// Two buckets for each member: a lookup then mostly reads a single member, whose memory is seldom in the cache. A
+// bucket itself is small.
 enum {
     CAPACITY_MIN = 16,
     BUCKETS_EACH = 2,
-    // A table of more buckets halves where a member has this many for long: while so many members are removed. A table
-    // that fills and empties all the time stays as it is.
+    // A table of more than CAPACITY_LARGE buckets halves if it has fewer than one member for BUCKETS_EACH_MAX buckets
+    // while FEW_MAX members, or fewer (few_max), are removed. A table that fills and empties all the time keeps its
+    // size.
     CAPACITY_LARGE = 256,
     BUCKETS_EACH_MAX = 16,
     FEW_MAX = 1024,
@@ -60,8 +61,8 @@ static struct hash_node *reversed(struct hash_node *node) {
     return before;
 }
 
-// Moves all members to this many buckets; those of one hash keep their order. False without memory: then nothing
-// has changed.
+// Moves all members to `capacity` buckets; members of one hash keep their order. Returns false without memory; then
+// nothing has changed.
 static bool resize(struct hash_table *hash_table, size_t capacity) {
     struct hash_node **buckets = buckets_take(hash_table->quota, capacity);
     if (!buckets)
@@ -96,7 +97,8 @@ bool hash_table_add(struct hash_table *hash_table, struct hash_node *node) {
     return true;
 }
 
-// More than one emptying of the table has, unless the table is large.
+// Returns how many removals from a nearly empty table halve the table. The number is larger than one emptying of the
+// table needs, except for a large table.
 static size_t few_max(const struct hash_table *hash_table) {
     size_t twice = hash_table->capacity / BUCKETS_EACH_MAX * 2;
     return twice < FEW_MAX ? twice : FEW_MAX;
@@ -112,5 +114,5 @@ void hash_table_remove(struct hash_table *hash_table, struct hash_node *node) {
     if (hash_table->count >= hash_table->capacity / BUCKETS_EACH_MAX)
         hash_table->few = 0;
     else if (++hash_table->few >= few_max(hash_table) && hash_table->capacity > CAPACITY_LARGE)
-        (void)resize(hash_table, hash_table->capacity / 2); // without memory the table stays as large
+        (void)resize(hash_table, hash_table->capacity / 2); // without memory the table keeps its size
 }

@@ -1,5 +1,5 @@
-// A doubly linked list whose links lie in its members. A node that is in no list points at itself, so that
-// list_remove is safe to call twice. Nothing is owned.
+// A doubly linked list whose links lie in its members. A node that is in no list points to itself, so list_remove may
+// be called twice. The list owns no member.
 #pragma once
 
 #include <assert.h>
@@ -17,8 +17,8 @@ struct list {
 
 #define list_entry(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 
-// Goes through the entries of a list, from the first to the last: `entry` is a new variable, a pointer to `type`, which has its
-// place in the list in `member`. The loop's body may take out this entry, but not the one behind it.
+// Visits the entries of a list, from the first to the last. `entry` is a new variable, a pointer to `type`, whose link
+// is `member`. The loop's body may remove this entry, but not the next one.
 #define LIST_EACH(type, entry, list, member)                                                                 \
     for (type *entry = list_entry((list)->next, type, member),                                               \
               *entry##_next = list_entry(entry->member.next, type, member);                                  \
@@ -34,7 +34,7 @@ static inline bool list_empty(const struct list *list) {
     return list->next == list;
 }
 
-// Puts `node`, which is in no list, behind the last of `list`.
+// Adds `node`, which must be in no list, to the end of `list`.
 static inline void list_append(struct list *list, struct list *node) {
     assert(node != list && list->prev->next == list);
     node->prev = list->prev;
@@ -50,7 +50,7 @@ static inline void list_remove(struct list *node) {
     list_init(node);
 }
 
-// Moves all nodes of a list behind those of another one.
+// Moves all nodes of `from` to the end of `to`.
 static inline void list_move_all(struct list *from, struct list *to) {
     if (list_empty(from))
         return;
@@ -61,7 +61,7 @@ static inline void list_move_all(struct list *from, struct list *to) {
     list_init(from);
 }
 
-// Takes the first node out; NULL when there is none.
+// Removes and returns the first node; NULL if the list is empty.
 static inline struct list *list_take(struct list *list) {
     if (list_empty(list))
         return NULL;
@@ -72,30 +72,30 @@ static inline struct list *list_take(struct list *list) {
 
 // --- Free lists
 
-// Memory of one size that comes and goes all the time. A freelist keeps some returned blocks for the next
-// taker, since the account and the allocator (quota.h) cost more than the work on a block. A kept block stays
-// on the account, and no longer than it is needed.
+// Memory of one size that is taken and given back all the time. A freelist keeps some returned blocks for the next use,
+// since the account and the allocator (quota.h) cost more than the work on a block. A kept block stays on the account,
+// until freelist_shrink finds that the block isn't needed.
 
 #ifdef PATCHBAY_SANITIZED
-enum { FREELIST_MAX = 0 }; // so that use after its end is seen
+enum { FREELIST_MAX = 0 }; // so that the sanitizer finds a use after free
 #else
 enum { FREELIST_MAX = 1024 };
 #endif
 
-enum { FREELIST_FETCHED_BYTES = 256 }; // of the next one, while the one before is filled
+enum { FREELIST_FETCHED_BYTES = 256 }; // bytes prefetched of the next block, while the caller fills this one
 
 struct freelist_node {
     struct freelist_node *next;
 };
 
-// Zero bytes have none.
+// All zero: an empty freelist.
 struct freelist {
     struct freelist_node *first;
     uint32_t count;
-    uint32_t idle; // of those, how many weren't needed since freelist_shrink
+    uint32_t idle; // blocks that weren't needed since freelist_shrink
 };
 
-// NULL: there is none, and it is to be taken from the account.
+// Returns a kept block, or NULL: the caller must then take memory from the account.
 static inline void *freelist_take(struct freelist *freelist) {
     struct freelist_node *spare = freelist->first;
     assert(!spare == (freelist->count == 0));
@@ -120,7 +120,7 @@ static inline void freelist_give(struct freelist *freelist, struct quota *quota,
     freelist->count++;
 }
 
-// Gives back those that weren't needed since the last call.
+// Gives back the blocks that weren't needed since the last call.
 static inline void freelist_shrink(struct freelist *freelist, struct quota *quota) {
     assert(freelist->idle <= freelist->count);
     for (uint32_t left = freelist->idle; left > 0; left--)
@@ -128,7 +128,7 @@ static inline void freelist_shrink(struct freelist *freelist, struct quota *quot
     freelist->idle = freelist->count;
 }
 
-// Gives back those that there are.
+// Gives back all blocks.
 static inline void freelist_release(struct freelist *freelist, struct quota *quota) {
     for (void *memory; (memory = freelist_take(freelist));)
         quota_give(quota, memory);
@@ -136,12 +136,13 @@ static inline void freelist_release(struct freelist *freelist, struct quota *quo
 
 // --- Mail
 
-// The head of a thing that travels from shard to shard. The link serves where the ring between them is full.
+// The head of a message from one shard to another. `next` links messages when the ring between the shards is full.
 
 struct mail {
     struct mail *next;
-    uint64_t connection; // whom it is for or about
-    uint8_t kind;        // the router's
-    uint8_t detail;      // by kind
-    uint32_t came_us;    // a parcel's: when what it bears came, by the shards' clock (parcel_pool.now_us)
+    uint64_t connection; // the connection that the message is for or about
+    uint8_t kind;        // the router's kind of the message
+    uint8_t detail;      // depends on `kind`
+    // Of a parcel: when its message came, by the shards' clock in microseconds (parcel_pool.now_us)
+    uint32_t came_us;
 };

@@ -41,8 +41,8 @@ void *memory_take(size_t bytes) {
 }
 
 #ifdef PATCHBAY_MIMALLOC
-// Gives the whole pages between the two back to the system. If that fails, memory is lost until the block
-// goes.
+// Gives the whole pages between the two addresses back to the system. If that fails, their memory stays in use until
+// the block is freed.
 static void forget(uint8_t *from, uint8_t *to) {
     assert(from <= to);
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -51,9 +51,9 @@ static void forget(uint8_t *from, uint8_t *to) {
         madvise(first, (size_t)(last - first), MADV_DONTNEED);
 }
 
-// mimalloc lays blocks of up to 128 KiB side by side, and keeps their pages while one of them is in use. A
-// larger block has pages of its own, but another block may have had some of them before. Pages that the other
-// one touched beyond `bytes` would stay resident for as long as the new block lives.
+// mimalloc puts blocks of up to 128 KiB side by side, and keeps their pages while one of these blocks is in use. A
+// larger block has pages of its own, but an earlier block may have used some of these pages. Pages beyond `bytes` that
+// the earlier block touched would stay resident as long as the new block.
 void *memory_take_whole(size_t bytes) {
     enum { SIDE_BY_SIDE_BYTES_MAX = 128 * 1024 };
     uint8_t *memory = memory_take(bytes > SIDE_BY_SIDE_BYTES_MAX ? bytes : SIDE_BY_SIDE_BYTES_MAX + 1);
@@ -63,7 +63,7 @@ void *memory_take_whole(size_t bytes) {
 }
 #else
 void *memory_take_whole(size_t bytes) {
-    return memory_take(bytes); // so that the sanitizer sees where it ends
+    return memory_take(bytes); // so that the sanitizer knows where the block ends
 }
 #endif
 
@@ -94,8 +94,8 @@ size_t memory_bytes_for(size_t bytes) {
     return mi_good_size(bytes);
 }
 
-// The next large body most often takes the memory of the last one. mimalloc would give that memory back to the kernel
-// after 10 to 25 ms. To take it anew costs a third of a large body's CPU time.
+// The next large body mostly uses the memory of the last one. mimalloc would give that memory back to the kernel after
+// 10 to 25 ms. Taking the memory anew costs a third of a large body's CPU time.
 enum { KEPT_MS = 100 };
 
 #ifndef PATCHBAY_MIMALLOC
@@ -107,9 +107,9 @@ void memory_begin(void) {
     mi_option_set(mi_option_decommit_delay, KEPT_MS);
 }
 
-// Up to 2.0, mimalloc gives pages back only when others are taken or freed in their segment, and not before
-// some milliseconds have passed since the last time. At rest that would be never. The function therefore
-// takes and frees a block, and sets that time to 0 meanwhile.
+// Up to 2.0, mimalloc gives pages back only when others are taken or freed in their segment, and only some milliseconds
+// after the last time. In an idle hub that would be never. The function therefore sets that delay to 0, takes and frees
+// a block, and sets the delay again.
 void memory_collect(void) {
     enum { BLOCK_BYTES = 128 * 1024 + 1 };
     mi_option_set(mi_option_decommit_delay, 0);

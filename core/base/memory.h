@@ -1,43 +1,42 @@
-// Where all of the hub's memory comes from: mimalloc, whose heaps are one a thread and so one a shard; the C
-// library in sanitizer builds. A test can make the n-th allocation fail.
+// Gives all of the hub's memory: mimalloc, with one heap for each thread and so for each shard; the C library in
+// sanitizer builds. A test can make the n-th allocation fail.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-// `bytes` of memory, not zeroed, or NULL. Aligned for any type.
+// Returns `bytes` of memory, not zeroed and aligned for any type, or NULL.
 __attribute__((malloc, warn_unused_result)) void *memory_take(size_t bytes);
-// `bytes` of memory, not zeroed, in pages of their own, which all go back with it; or NULL.
+// Returns `bytes` of memory, not zeroed, or NULL. The memory has pages of its own, which memory_give releases whole.
 __attribute__((malloc, warn_unused_result)) void *memory_take_whole(size_t bytes);
-// `count` times `bytes` of zeroed memory, or NULL.
+// Returns `count` times `bytes` of zeroed memory, or NULL.
 __attribute__((malloc, warn_unused_result)) void *memory_take_zeroed(size_t count, size_t bytes);
-// Zeroed and aligned to `alignment`, a power of two that divides `bytes`.
+// Returns zeroed memory aligned to `alignment`, a power of two that divides `bytes`, or NULL.
 __attribute__((malloc, warn_unused_result)) void *memory_take_aligned(size_t alignment, size_t bytes);
-// Grows or shrinks what memory_take gave; NULL leaves the old memory as it was.
+// Grows or shrinks memory of memory_take. On NULL the old memory is unchanged.
 __attribute__((warn_unused_result)) void *memory_resize(void *memory, size_t bytes);
-// Takes back what memory_take gave, on any thread. NULL is allowed.
+// Frees memory of memory_take, on any thread. NULL is allowed.
 void memory_give(void *memory);
-// How many bytes of memory that takes, as the allocator says; and how many `bytes` would take.
+// Return how many bytes the block has, as the allocator says, and how many a block for `bytes` would have.
 size_t memory_bytes(const void *memory);
 size_t memory_bytes_for(size_t bytes);
-// Before there are threads: how long the allocator keeps what it is given is settled. Without it, it decides that itself.
+// Sets how long the allocator keeps freed memory. Must be called before there are other threads. Without this call the
+// allocator's default holds.
 void memory_begin(void);
-// Has the allocator give what the calling thread has freed back to the system, as far as whole pages of it
-// are free.
+// Has the allocator give memory that the calling thread has freed back to the system, as far as whole pages are free.
 void memory_collect(void);
 
-// For tests: after `after` more allocations on this thread the `count` next ones fail. How many were left
-// before the first failure of the call before this one; UINT64_MAX: none was to fail, or all that were have
-// failed.
+// For tests: lets `after` more allocations on this thread succeed and the next `count` fail. Returns how many
+// allocations were left before the first failure of the earlier call; UINT64_MAX if none was to fail any more.
 uint64_t memory_fail(uint64_t after, uint64_t count);
-// For tests: after `count` more allocations on this thread each one fails until called with UINT64_MAX.
+// For tests: after `count` more allocations on this thread, lets each one fail until a call with UINT64_MAX.
 void memory_fail_after(uint64_t count);
 
 // --- Prefetch
 
-// Fetches memory that will be wanted soon while the processor does something else, line by line. No caller
-// waits for it, and memory that isn't there does no harm. The compiler takes a function that only fetches for one without
-// effect, and drops calls of it: such functions must always be inlined.
+// Prefetches memory line by line while the processor does something else. No caller waits, and an invalid address does
+// no harm. The compiler takes a function that only prefetches for one without effect, and drops calls of it: such
+// functions must always be inlined.
 
 enum { CACHE_LINE_BYTES = 64 };
 

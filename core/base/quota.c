@@ -35,7 +35,8 @@ static void quota_add(struct quota *quota, int64_t bytes) {
     atomic_fetch_add_explicit(&quota->budget->bytes, (uint64_t)bytes, memory_order_relaxed);
 }
 
-// Where memory as a whole has no room, memory is won back from the holder of most of it (buffer.h).
+// Takes a grant of `bytes` from the budget. Returns false without room. If the budget as a whole has no room, the
+// refusal is counted, so that the hub frees memory of the peer that uses most (buffer.h).
 static bool draw(struct quota *quota, uint64_t bytes) {
     assert(bytes > 0 && bytes <= INT64_MAX);
     struct buffer_budget *budget = quota->budget;
@@ -59,7 +60,7 @@ static int64_t spare(const struct quota *quota) {
     return quota->granted - quota->used;
 }
 
-// Near the bound only what is wanted.
+// Takes a grant for `bytes` more: with a spare part or, near the bound, without it.
 static bool draw_for(struct quota *quota, size_t bytes) {
     assert(spare(quota) >= 0);
     int64_t lack = quota->used + (int64_t)memory_bytes_for(bytes) - quota->granted;
@@ -69,13 +70,15 @@ static bool draw_for(struct quota *quota, size_t bytes) {
     return false;
 }
 
-// The allocator, which may take more than it is asked for, is asked how much when that could matter.
+// Makes room for a block of `bytes`. The allocator's blocks may be larger than asked for, so draw_for asks for the
+// block's size when that could matter.
 static inline bool quota_make_room(struct quota *quota, size_t bytes) {
     assert(bytes <= INT64_MAX / 2 - 64);
     return spare(quota) >= (int64_t)(2 * bytes) + 64 || draw_for(quota, bytes);
 }
 
-// One grant stays, so that what goes to and fro doesn't reach the hub's account.
+// Counts bytes as used or given back. One spare grant stays, so that memory that is taken and given back in turn
+// doesn't touch the budget.
 static void use(struct quota *quota, int64_t bytes) {
     quota->used += bytes;
     if (quota->used > quota->granted)
@@ -93,7 +96,7 @@ bool quota_set_aside(struct quota *quota, uint64_t bytes) {
     return true;
 }
 
-// Unused units go on to the hub's account with the next ones that are given back.
+// Unused units return to the budget with the next units that are given back.
 void quota_accept(struct quota *quota, uint64_t bytes) {
     assert(atomic_load_explicit(&quota->budget->quota_bytes, memory_order_relaxed) >= bytes);
     quota->granted += (int64_t)bytes;

@@ -41,7 +41,7 @@ static inline uint64_t word_at(const uint8_t *bytes) {
     return le64toh(word);
 }
 
-// Up to seven bytes, which may overlap where they are read.
+// Returns up to seven bytes as a number. Reads some of the bytes twice.
 static inline uint64_t few_bytes_at(const uint8_t *bytes, size_t count) {
     uint32_t low, high;
     assert(count < 8);
@@ -54,7 +54,7 @@ static inline uint64_t few_bytes_at(const uint8_t *bytes, size_t count) {
     return le32toh(low) | (uint64_t)le32toh(high) << 8 * (count - sizeof high);
 }
 
-// The last word: what is left of the text, and its length in the highest byte.
+// Returns the last word: the rest of the text, with the text's length in the highest byte.
 static inline uint64_t last_word(const uint8_t *rest, size_t bytes) {
     size_t left = bytes % 8;
     uint64_t length = (uint64_t)bytes << 56;
@@ -63,7 +63,8 @@ static inline uint64_t last_word(const uint8_t *rest, size_t bytes) {
     return length | (left ? word_at(rest + left - 8) >> 8 * (8 - left) : 0);
 }
 
-// Inline for each number of rounds: a call with the state in memory takes as long as the hash of a name.
+// Absorbs the text. Inline for each number of rounds: a call with the state in memory takes as long as the hash of a
+// name.
 static inline __attribute__((always_inline)) struct state
 absorbed(const struct siphash_key *key, const void *text, size_t bytes, uint64_t variant, unsigned rounds) {
     assert(text || bytes == 0);

@@ -1,6 +1,5 @@
-// SipHash (Aumasson and Bernstein, 2012): a keyed hash of short texts. From any number of texts and their
-// hashes a peer without the key learns neither the key nor another text's hash. The peer can't find texts
-// that collide.
+// SipHash (Aumasson and Bernstein, 2012): a keyed hash of short texts. From any number of texts and their hashes a peer
+// without the key can learn neither the key nor another text's hash, and can't find texts that collide.
 #pragma once
 
 #include <stddef.h>
@@ -10,9 +9,9 @@ struct siphash_key {
     uint64_t words[2];
 };
 
-// SipHash-1-3: 64 bits for a hash table, which nobody gets to see.
+// Returns SipHash-1-3: 64 bits for a hash table. The hash must not be published.
 uint64_t siphash_table(const struct siphash_key *key, const void *text, size_t bytes);
 
-// SipHash-2-4 with 128 bits of output: for what is published.
+// Computes SipHash-2-4 with 128 bits of output, which may be published.
 enum { SIPHASH_BYTES = 16 };
 void siphash_name(const struct siphash_key *key, const void *text, size_t bytes, uint8_t out[SIPHASH_BYTES]);

@@ -21,7 +21,7 @@ bool text_try_reserve(struct text *text, size_t count) {
     if (text->capacity - text->length >= count)
         return true;
     size_t capacity = text->capacity ? text->capacity * 2 : 256;
-    if (capacity - text->length < count) // what is large is often all that comes
+    if (capacity - text->length < count) // after a large addition, mostly nothing more is added
         capacity = text->length + count;
     char *bytes = memory_resize(text->bytes, capacity);
     if (!bytes)
@@ -50,8 +50,9 @@ void text_put(struct text *text, const char *string) {
     text_add(text, string, strlen(string));
 }
 
-// Digits are made several at once, the first in the lowest byte: of a word whose halves are numbers of four digits the
-// pairs, of each pair the digits. A division is a product and a shift, which holds for numbers this small.
+// Returns the digits of a word whose halves are numbers of four digits: eight bytes, the first digit in the lowest
+// byte. First each half becomes two pairs, then each pair two digits. A division is a product and a shift, which is
+// exact for numbers this small.
 static inline uint64_t digits_of_fours(uint64_t fours) {
     assert((fours & UINT32_MAX) < 10000 && fours >> 32 < 10000);
     uint64_t hundreds = fours * 10486 >> 20 & UINT64_C(0x0000007f0000007f);
@@ -60,7 +61,7 @@ static inline uint64_t digits_of_fours(uint64_t fours) {
     return tens | (pairs - tens * 10) << 8;
 }
 
-// Without the zeros before it; of zero one stays. Eight bytes are written, whatever it is.
+// Writes digits without leading zeros, but at least one digit. Always writes eight bytes. Returns the number of digits.
 static inline size_t put_without_zeros(char *out, uint64_t digits) {
     unsigned zeros = (unsigned)__builtin_ctzll(digits | UINT64_C(1) << 56) / 8;
     uint64_t word = htole64((digits | UINT64_C(0x3030303030303030)) >> 8 * zeros);
@@ -80,14 +81,14 @@ static inline uint64_t fours_of(uint64_t number) {
     return number / 10000 | number % 10000 << 32;
 }
 
-// The first nine to twelve digits of a number that has seventeen to twenty, as no hub id has.
+// Writes the first nine to twelve digits of a number of seventeen to twenty digits. No hub id has as many.
 static size_t put_long(char *out, uint64_t number) {
     size_t count = put_without_zeros(out, digits_of_fours(fours_of(number / EIGHT_DIGITS_END)));
     put_all_eight(out + count, digits_of_fours(fours_of(number % EIGHT_DIGITS_END)));
     return count + 8;
 }
 
-// Every forwarded message has a hub id and a length written by this.
+// Fast, since this writes the hub id and the length of every forwarded message.
 size_t text_digits(char *out, uint64_t number) {
     if (number < 10000)
         return put_without_zeros(out, digits_of_fours(number << 32));
@@ -146,11 +147,11 @@ void text_string(struct text *text, const char *string, size_t bytes) {
     text_add(text, "\"", 1);
 }
 
-// Eight digits at once, of which each may be any byte. False: one isn't a digit.
+// Reads eight digits at once. Returns false if any of the bytes isn't a digit.
 static inline bool read_eight(const uint8_t *text, uint64_t *number) {
     uint64_t word;
     memcpy(&word, text, sizeof word);
-    word = le64toh(word) ^ UINT64_C(0x3030303030303030); // the first digit in the lowest byte
+    word = le64toh(word) ^ UINT64_C(0x3030303030303030); // the first digit is in the lowest byte
     bool is_good = ((word | (word + UINT64_C(0x7676767676767676))) & UINT64_C(0x8080808080808080)) == 0;
     word = word * 10 + (word >> 8);
     uint64_t first = (word & UINT64_C(0x000000ff000000ff)) * (100 + (UINT64_C(1000000) << 32));
@@ -241,9 +242,9 @@ bool units_fraction(const char *text, uint64_t *out_billionths) {
 
 #define DAY_MS UINT64_C(86400000)
 
-// Days in 400 years, in 100 years without the leap day that the 400th has, and in 4 years.
+// Days in 400 years, in 100 years without the leap day that the 400th year has, in 4 years and in a common year.
 enum { DAYS_400 = 146097, DAYS_100 = 36524, DAYS_4 = 1461, DAYS_365 = 365 };
-// From the first of March of the year 0 to 1970.
+// Days from the first of March of the year 0 to 1970, and days from 1970 to the last day of the year 9999.
 enum { DAYS_TO_1970 = 719468, DAYS_MAX = 2932896 };
 
 static void put_padded(char *out, unsigned number, unsigned digits) {
@@ -254,14 +255,14 @@ static void put_padded(char *out, unsigned number, unsigned digits) {
     assert(number == 0);
 }
 
-// Years are counted from the first of March, so that the leap day is a year's last one.
+// Writes a date. Years are counted from the first of March, so that the leap day is the last day of a year.
 static void put_date(char *out, unsigned days) {
     assert(days <= DAYS_MAX);
     days += DAYS_TO_1970;
     unsigned era = days / DAYS_400, day = days % DAYS_400;
     unsigned year = (day - day / (DAYS_4 - 1) + day / DAYS_100 - day / (DAYS_400 - 1)) / DAYS_365;
     day -= DAYS_365 * year + year / 4 - year / 100;
-    unsigned month = (5 * day + 2) / 153; // 0: March; months have 30.6 days but for the last one
+    unsigned month = (5 * day + 2) / 153; // 0: March; months have 30.6 days on average, except the last one
     day -= (153 * month + 2) / 5;
     assert(month < 12 && day < 31);
     year += 400 * era + (month >= 10);

@@ -10,8 +10,8 @@ void wheel_init(struct wheel *wheel, uint64_t now_ms) {
     list_init(&wheel->expired);
 }
 
-// The level is the highest group of WHEEL_BITS bits in which the due time differs from now. A timer lies
-// there in the slot that the due time's own bits name, and comes down a level when now reaches that slot.
+// Places a timer. Its level is the highest group of WHEEL_BITS bits in which the due time differs from now. Its slot is
+// the value of those bits in the due time. The timer moves down a level when now reaches that slot.
 static void wheel_place(struct wheel *wheel, struct timer *timer) {
     assert(list_empty(&timer->link));
     if (timer->due_ms <= wheel->now_ms) {
@@ -22,7 +22,7 @@ static void wheel_place(struct wheel *wheel, struct timer *timer) {
     uint64_t differ = timer->due_ms ^ wheel->now_ms;
     unsigned level = (63u - (unsigned)__builtin_clzll(differ)) / WHEEL_BITS;
     if (level >= WHEEL_LEVELS)
-        level = WHEEL_LEVELS - 1; // the top level goes round: what is due lies less than one turn ahead
+        level = WHEEL_LEVELS - 1; // the top level is a ring: the due time is less than one turn ahead
     unsigned slot = (unsigned)(timer->due_ms >> (level * WHEEL_BITS)) & (WHEEL_SLOTS - 1);
     list_append(&wheel->slots[level][slot], &timer->link);
     wheel->occupied[level] |= UINT64_C(1) << slot;
@@ -39,7 +39,7 @@ void wheel_disarm(struct timer *timer) {
     list_remove(&timer->link);
 }
 
-// Spreads the timers of one slot again, now that the time has reached it.
+// Places the timers of one slot again, when the time has reached the slot.
 static void spread(struct wheel *wheel, unsigned level, unsigned slot) {
     assert(level < WHEEL_LEVELS && slot < WHEEL_SLOTS);
     struct list moved;
@@ -52,7 +52,7 @@ static void spread(struct wheel *wheel, unsigned level, unsigned slot) {
         wheel_place(wheel, list_entry(node, struct timer, link));
 }
 
-// The earliest time after now at which a slot that may hold timers is reached.
+// Returns the earliest time after now at which the wheel reaches a slot that may hold timers.
 static uint64_t next_slot(const struct wheel *wheel, unsigned *at_level, unsigned *at_slot) {
     uint64_t soonest = UINT64_MAX;
     for (unsigned level = 0; level < WHEEL_LEVELS; level++) {
@@ -63,7 +63,7 @@ static uint64_t next_slot(const struct wheel *wheel, unsigned *at_level, unsigne
         uint64_t rotated = wheel->occupied[level] >> now_slot | wheel->occupied[level]
                                                                     << (WHEEL_SLOTS - 1 - now_slot) << 1;
         unsigned ahead = (unsigned)__builtin_ctzll(rotated);
-        // A bit at now's own slot can only be one whose timers were disarmed, or a whole turn ahead.
+        // A bit at now's own slot means disarmed timers, or timers a whole turn ahead.
         uint64_t time = ((wheel->now_ms >> shift) + (ahead ? ahead : WHEEL_SLOTS)) << shift;
         if (time < soonest) {
             soonest = time;
