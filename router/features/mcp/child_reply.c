@@ -23,7 +23,7 @@ struct buffer *child_reply_frame(struct shard *shard, struct child *child, struc
     uint32_t bytes = body->failed ? 0 : (uint32_t)body->length;
     struct buffer *buffer = bytes ? buffer_take_sized(&shard->buffers, bytes) : NULL;
     if (!fill(buffer, body)) {
-        child_fail(shard, child, CHILD_FAULT_MEMORY, 0); // which ends what it owes
+        child_fail(shard, child, CHILD_FAULT_MEMORY, 0); // which ends the requests that the child owes
         return NULL;
     }
     assert(bytes > 0 && bytes <= buffer->capacity);
@@ -58,7 +58,7 @@ void child_reply_answer(struct shard *shard, struct child *child, uint64_t hub_i
     child_reply_send(shard, child, &body);
 }
 
-// The exchange of MCP over HTTP that waits for a request; or NULL. All of these are known here.
+// Returns the exchange of MCP over HTTP that waits for a request; or NULL. All such exchanges are of this shard.
 static struct exchange *exchange_of(const struct shard *shard, uint64_t hub_id) {
     const struct pending *pending =
         hub_id_shard(hub_id) == shard->index ? pending_find(&shard->pending, hub_id) : NULL;

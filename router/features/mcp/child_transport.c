@@ -73,7 +73,7 @@ static void child_refuse(struct shard *shard, struct peer *peer) {
     struct child *child = child_at(peer);
     show(shard, peer, shard->fault_bytes, shard->fault_count);
     if (peer->transport->codec.wire->breaks !=
-        BREAKS_PASS) { // many may share it, and the next line may be one
+        BREAKS_PASS) { // many may share the child, and the next line may be a message
         reassembly_refused(peer);
         return;
     }
@@ -97,8 +97,8 @@ static void refuse_early(struct shard *shard, struct child *child, const uint8_t
     child_send(shard, child, &answer);
 }
 
-// Takes a child's answer to initialize. The capabilities are kept as the child wrote them, so all of the answer must be
-// JSON.
+// Takes a Hermes extension's answer to initialize. The capabilities are kept as the child wrote them, so all of the
+// answer must be JSON.
 static void take_answer(struct shard *shard, struct child *child, const struct lookup *lookup,
                         const uint8_t *body, uint32_t bytes) {
     assert(child->state == CHILD_GREETING);
@@ -116,7 +116,7 @@ static void take_answer(struct shard *shard, struct child *child, const struct l
     }
     bool is_list = offered_item.type == JSON_OBJECT || offered_item.type == JSON_ARRAY;
     const char *field, *expected = is_list ? agent_params_judge(body, offered_item.value, &field) : NULL;
-    if (expected) { // as agent/register is refused
+    if (expected) { // agent/register refuses the same capabilities
         child_log(child, "its answer to initialize can't be used: %s isn't %s", field + strlen("params."),
                   expected);
         child_fail(shard, child, CHILD_FAULT_OFFER, 0);
@@ -137,7 +137,8 @@ static void take_answer(struct shard *shard, struct child *child, const struct l
     text_deinit(&filtered);
 }
 
-// A server need not offer anything: a client sees its features in the answer itself.
+// Takes an MCP server's answer to initialize. The server need not have capabilities for the registry, because clients
+// see its features in the answer itself.
 static void take_mcp_answer(struct shard *shard, struct child *child, const struct lookup *lookup,
                             const uint8_t *body, uint32_t bytes) {
     bool ok = lookup_has(lookup, KEY_RESULT) && lookup->type[KEY_RESULT] == JSON_OBJECT;
@@ -152,7 +153,7 @@ static void take_mcp_answer(struct shard *shard, struct child *child, const stru
         child_fail(shard, child, CHILD_FAULT_MEMORY, 0);
         return;
     }
-    if (child->seat->state != PEER_OPEN) // it couldn't be told so
+    if (child->seat->state != PEER_OPEN) // the server couldn't be told that the session is open
         return;
     struct piece answer = {body + value.at, value.bytes};
     child_ready(shard, child, NULL, ok ? &answer : NULL);
@@ -184,7 +185,8 @@ static void take_early(struct shard *shard, struct child *child, const uint8_t *
         take_answer(shard, child, &lookup, body, bytes);
 }
 
-// Whether it is the answer to what the hub asked last: then its input is closed.
+// Takes the answer to the hub's shutdown, and closes the child's input then. Returns false if the message isn't that
+// answer.
 static bool take_last(struct shard *shard, struct child *child, const uint8_t *body, uint32_t bytes) {
     assert(child->state == CHILD_STOPPING);
     struct lookup lookup;
@@ -199,7 +201,7 @@ static bool take_last(struct shard *shard, struct child *child, const uint8_t *b
     return true;
 }
 
-// Takes a message to users whom the child can't name.
+// Takes a message for users, whom the child can't name. Returns false if the message must be routed.
 static bool child_take_member(struct shard *shard, struct peer *peer, const struct frame *frame,
                               struct exchange *exchange) {
     struct child *child = child_at(peer);
@@ -214,7 +216,8 @@ static void take_signed(struct shard *shard, struct peer *peer, const struct fra
         route_frame(shard, peer, &own, NULL);
 }
 
-// A message to the child's own users, by none of the common rules, truly names its user, too.
+// Takes a message of a child that runs. With a users file, strips Patchbay-User from the message: messages to the
+// child's users aren't routed, and must name the true user, too.
 static void take_running(struct shard *shard, struct peer *peer, const struct frame *frame) {
     struct unit unit;
     struct frame copy;
@@ -245,7 +248,7 @@ static void child_take(struct shard *shard, struct peer *peer, struct frame *fra
         drop_one(shard, COUNT_DROP_REFUSED, peer->name, frame->body.bytes);
 }
 
-// --- Who is meant
+// --- The process that has a message
 
 static bool child_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
     const struct child *child = child_of_seat(seat);
@@ -265,8 +268,8 @@ static struct peer *child_forget(struct shard *shard, struct peer *seat, uint64_
     return mcp_forget(shard, seat, hub_id, is_long_lived);
 }
 
-// The process that has the request may be another peer than the seat. A request that was taken out of its queue has ended,
-// though its source waits for an answer.
+// Sends a cancel to the process that has the request, which may be another peer than the seat. Returns whether the
+// request was still in a queue: the request has ended then, though its source waits for an answer.
 static bool child_cancel(struct shard *shard, struct peer *seat, struct parcel *parcel, bool is_long_lived) {
     uint64_t hub_id = parcel->hub_id;
     struct peer *peer = child_forget(shard, seat, hub_id, is_long_lived);
@@ -287,7 +290,8 @@ static void child_restarts(struct shard *shard, struct peer *seat) {
         per_client_restart(shard, seat);
 }
 
-// Writes requests that another process has, and those that wait for the next one's session.
+// Writes the hub ids of requests that another process has. `waiting`: also of requests that wait for the session of the
+// next process. Returns how many there are.
 static size_t child_others(const struct peer *seat, bool waiting, uint64_t *hub_ids, size_t room) {
     size_t count = mcp_modern_others(seat, hub_ids, room);
     assert(hub_ids || room == 0);
@@ -297,7 +301,7 @@ static size_t child_others(const struct peer *seat, bool waiting, uint64_t *hub_
     return count + mcp_waiting(seat, hub_ids ? hub_ids + used : NULL, room - used);
 }
 
-// Returns false where the seat's child is no more: then the seat ends as any peer.
+// Handles the end of a seat. Returns false if the seat has no child any more: the seat ends as any peer then.
 static bool child_ended(struct shard *shard, struct peer *seat) {
     assert(seat->state != PEER_OPEN);
     if (!child_of_seat(seat))
@@ -306,7 +310,7 @@ static bool child_ended(struct shard *shard, struct peer *seat) {
     return true;
 }
 
-// The same for both framings, but for the wire.
+// The members of both transports, which differ in the wire alone.
 #define CHILD_TRANSPORT                                                                                      \
     .gauge = FEATURE_GAUGE(FEATURE_MCP, MCP_GAUGE_CHILDREN), .codec.take = child_take,                       \
     .codec.refuse = child_refuse, .codec.unreadable = child_unreadable, .ops.ended = child_ended,            \
@@ -344,7 +348,8 @@ static void mcp_mail(struct shard *shard, struct mail *mail, unsigned kind) {
     quota_give(&shard->quota, mail);
 }
 
-// Tells shard 0, once and behind the cancels of what the peer asked; when the hub ends, nobody needs to be told.
+// Tells shard 0 once that a user of shared servers has gone, after the cancels of the user's requests. When the hub
+// ends, shard 0 need not be told.
 static void mcp_peer_left(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_CLOSING);
     struct child_peer *own = child_peer_of(peer);

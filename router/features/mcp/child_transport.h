@@ -1,5 +1,5 @@
-// The transport of children: as any peer on its wire, but for its begin and end (router/features/children).
-// Unreadable output is shown in the log and answered by nothing.
+// The transports of children. A child is a peer on its wire, but begins and ends in its own way
+// (router/features/children). Unreadable output is logged, and gets no answer.
 #pragma once
 
 #include "router/engine/shard/transport.h"

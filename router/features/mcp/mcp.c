@@ -31,7 +31,8 @@ static bool knows_lists(const struct mcp_user *user) {
     return user->informed && !user->answers_only;
 }
 
-// Notes that the section is gone. A client that knows the server's lists is told when another section has the server's name.
+// Notes the clients that know the lists of a server whose section is gone. The clients are told when a section has the
+// server's name again.
 static void note_absence(struct shard *shard, struct mcp *mcp) {
     size_t count = 0, all = 0;
     struct list *users = &mcp->users.users;
@@ -87,7 +88,7 @@ bool mcp_open(struct shard *shard, struct child *child, const struct lookup *ans
     return true;
 }
 
-// Whether the server's version is this one or a newer one: both are texts of dates.
+// Returns whether the server's version is this version or a newer one. Versions are dates.
 static bool knows_version(const struct mcp *mcp, const char *version) {
     assert(mcp->version.bytes > 0 && *version == '"');
     size_t bytes = strlen(version), common = bytes < mcp->version.bytes ? bytes : mcp->version.bytes;
@@ -95,7 +96,7 @@ static bool knows_version(const struct mcp *mcp, const char *version) {
     return order < 0 || (order == 0 && bytes <= mcp->version.bytes);
 }
 
-// The server's answer with the client's own version in place of the server's.
+// Answers a client's initialize with the server's answer, in which the client's version replaces the server's.
 static void answer_in_version(struct shard *shard, struct child *child, const struct mcp *mcp,
                               uint64_t hub_id, const char *version) {
     const struct capabilities *answer = mcp->answer;
@@ -113,8 +114,8 @@ static void answer_in_version(struct shard *shard, struct child *child, const st
     text_deinit(&result);
 }
 
-// A client that speaks an older version of the legacy era than the server is answered with that version, as the server itself
-// would do: many clients refuse any other.
+// Answers a client's initialize with the server's answer. A client with an older version of the legacy era gets that
+// version, as the server itself would answer: many clients refuse any other version.
 static void answer_initialize(struct shard *shard, struct child *child, const struct mcp *mcp,
                               uint64_t hub_id, uint32_t version) {
     assert(mcp->answer && mcp->answer->bytes > 0);
@@ -136,7 +137,7 @@ static void notify_one(struct shard *shard, uint64_t connection, const struct fr
         drop_one(shard, COUNT_DROP_NO_MEMORY, connection, frame->body.bytes);
 }
 
-// To all who use it, or to those alone who know what it offers.
+// Sends a notification to all users of a server. `informed`: only to users that know what the server offers.
 static void notify_users(struct shard *shard, struct mcp *mcp, const struct frame *frame, bool informed) {
     assert(frame->body.bytes > 0);
     struct list *users = &mcp->users.users;
@@ -145,13 +146,13 @@ static void notify_users(struct shard *shard, struct mcp *mcp, const struct fram
         next = node->next;
         if (informed && !user->informed)
             continue;
-        if (user->answers_only) // nothing but answers can reach it, so it misses nothing
+        if (user->answers_only) // only answers can reach such a user
             continue;
         notify_one(shard, user->home.connection, frame);
     }
 }
 
-// Says that the server's lists are others: to one connection, or, where that is 0, to the users who know them.
+// Tells one connection that the server's lists have changed; 0: tells all users that know the lists.
 static void notify_lists(struct shard *shard, struct child *child, struct mcp *mcp, uint64_t connection) {
     static const char *const lists[] = {"tools", "prompts", "resources"};
     for (size_t index = 0; index < sizeof lists / sizeof *lists; index++) {
@@ -171,8 +172,8 @@ static void notify_lists(struct shard *shard, struct child *child, struct mcp *m
     }
 }
 
-// Tells the server's users that their lists are out of date, since another program has taken the server's place. A user that
-// waits for a first answer knows no lists. The same goes for a section that has the server's name again, after none had it.
+// Tells the server's users that its lists have changed, if another program has taken the server's place. A user that
+// waits for a first answer knows no lists. Tells also clients of an earlier section with the server's name.
 static void notify_replaced(struct shard *shard, struct child *child, struct mcp *mcp) {
     if (child->of)
         return;
@@ -198,13 +199,13 @@ void mcp_opened(struct shard *shard, struct child *child) {
         mcp_modern_retire(shard, child);
     notify_replaced(shard, child, mcp);
     for (struct parcel *parcel; (parcel = parcel_list_take(&waiting));)
-        send_queue(shard, child->seat, parcel); // which is asked again
+        send_queue(shard, child->seat, parcel); // which diverts the parcel again
 }
 
-// --- What clients say
+// --- Messages of clients
 
-// Requests before any session wait until it is known whether the server has sessions. A detached parcel keeps
-// none of its arrival's memory.
+// Keeps a client's initialize until it is known whether the server has sessions. Detaches the parcel, so that the
+// parcel keeps none of its arrival's memory.
 static void wait_for_opening(struct shard *shard, struct child *child, struct mcp *mcp,
                              struct parcel *parcel) {
     assert(parcel->hub_id && !parcel->link);
@@ -214,13 +215,13 @@ static void wait_for_opening(struct shard *shard, struct child *child, struct mc
     parcel = send_detach(shard, parcel);
     parcel->note = note;
     parcel->source = source;
-    parcel->mail.detail = (uint8_t)version; // which can't be read any more
+    parcel->mail.detail = (uint8_t)version; // the body can't be read any more
     parcel_list_append(&mcp->waiting, parcel);
     child->is_wanted = true;
     child_wanted(shard, child->seat);
 }
 
-// Whether it was dealt with, and taken.
+// Answers a client's initialize, or keeps the request until the session is open. Takes the parcel, and returns true.
 static bool divert_opening(struct shard *shard, struct child *child, struct mcp *mcp, struct parcel *parcel) {
     bool is_open = mcp->answer && child->state == CHILD_RUNNING;
     assert(child_mux_method(parcel) == MCP_INITIALIZE);
@@ -235,8 +236,8 @@ static bool divert_opening(struct shard *shard, struct child *child, struct mcp 
     return true;
 }
 
-// Diverts a message of the modern era, which waits for no session. Where the first process has refused a session it
-// speaks that era, too, and no other one does for long.
+// Diverts a message of the modern era, which waits for no session. Returns false if the first process itself has that
+// era, because it has refused a session.
 static bool divert_modern(struct shard *shard, struct child *child, const struct mcp *mcp,
                           struct parcel *parcel) {
     assert(child_mux_is_modern(parcel) && !child->of);
@@ -246,9 +247,9 @@ static bool divert_modern(struct shard *shard, struct child *child, const struct
     return true;
 }
 
-// Begins a request, which is the server's from now on. False without memory: the request must not go to the server then. A
-// question that the server asks for the sake of the request would go to another client, whose request would look like the only
-// one in progress.
+// Notes a user's request to the server as in progress. Returns false without memory: the request must not go to the
+// server then. A question that the server asks because of the request would reach another client, whose request seems
+// the only one in progress.
 static bool begin_call(struct shard *shard, struct child *child, struct mcp_user *user,
                        const struct parcel *parcel) {
     bool is_request = parcel->source && parcel->hub_id;
@@ -256,7 +257,7 @@ static bool begin_call(struct shard *shard, struct child *child, struct mcp_user
     return !is_request || (user && mcp_request_ids_begin(shard, child, user, parcel));
 }
 
-// Whether it was dealt with, and taken.
+// Notes a client's message to the server. Returns whether the parcel was taken.
 static bool divert_call(struct shard *shard, struct child *child, struct mcp *mcp, struct parcel *parcel) {
     struct mcp_user *user = parcel->source ? mcp_user_take(&mcp->users, parcel->source) : NULL;
     enum mcp_method method = child_mux_method(parcel);
@@ -287,7 +288,7 @@ bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
     struct mcp *mcp = mcp_server_state(shard, child);
     if (mcp && child_mux_is_modern(parcel) && divert_modern(shard, child, mcp, parcel))
         return true;
-    if (child->state == CHILD_DOWN) { // it is to be found for the other era
+    if (child->state == CHILD_DOWN) { // the name stays registered for the modern era
         child_reply_refuse_parcel(shard, child, parcel, ERROR_AGENT_NOT_FOUND, 0);
         return true;
     }
@@ -300,9 +301,9 @@ bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
     return mcp && divert_call(shard, child, mcp, parcel);
 }
 
-// --- What it says
+// --- Messages of the server
 
-// To the one who asked for what is logged, if that is one.
+// Forwards a log message to the user that asks for log messages, if there is only one.
 static void set_logging(struct shard *shard, const struct mcp *mcp, const struct message *message) {
     const struct mcp_user *user = mcp_only_log_reader(&mcp->users);
     assert(mcp->era == MCP_MODERN);
@@ -315,7 +316,7 @@ static void set_logging(struct shard *shard, const struct mcp *mcp, const struct
         drop_one(shard, receives ? COUNT_DROP_NO_MEMORY : COUNT_DROP_NO_ROUTE, message->peer->name, bytes);
 }
 
-// Takes a notification that is about no request. False: it goes its way as anybody's.
+// Takes a notification of the server. Returns false if the notification must be routed as any peer's.
 static bool take_notification(struct shard *shard, struct child *child, struct mcp *mcp,
                               const struct message *message) {
     enum mcp_method method = mcp_method(message->method, message->method_bytes);
@@ -332,10 +333,10 @@ static bool take_notification(struct shard *shard, struct child *child, struct m
         return true;
     }
     if (mcp->era == MCP_MODERN && mcp_request_ids_notify(shard, child, NULL, message)) {
-        child->era_is_known = true; // it knows what a subscription is
+        child->era_is_known = true; // the server knows subscriptions, so it has the modern era
         return true;
     }
-    // Only the hub speaks as the hub, and a token of its own is its asker's alone.
+    // Routing handles progress under a token of the hub, and methods that only the hub may send.
     if (progress || method_table_is_of_hub(message->method, message->method_bytes))
         return false;
     bool is_log = mcp->era == MCP_MODERN && method == MCP_LOG;
@@ -344,7 +345,7 @@ static bool take_notification(struct shard *shard, struct child *child, struct m
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
     if (is_log)
         set_logging(shard, mcp, message);
-    else // whoever opened its session gets what belongs to that, also where it may call nobody
+    else // users get notifications of their session whatever their rights are
         notify_users(shard, mcp, message->frame, false);
     return true;
 }
@@ -357,15 +358,15 @@ static void refuse_request(struct shard *shard, const struct message *message, c
     refuse(shard, message, ERROR_METHOD_NOT_FOUND, &data);
 }
 
-// Why the server may ask no client this, whoever has something in progress; NULL: it may. One client's roots would be
-// everybody's allowed folders.
+// Returns why the server may not ask any client this; NULL: it may. One client's roots would become all clients'
+// allowed folders.
 static const char *refusal_of(const struct child *child, enum mcp_method method) {
     return method == MCP_ROOTS              ? "clients share the server, and each has roots of its own"
            : !child->settings->asks_clients ? "its section doesn't say ask-clients = yes"
                                             : NULL;
 }
 
-// The one client about which a request can be. NULL: there is none, and *reason says why.
+// Returns the only client that a server's request can be about. Returns NULL if there is none, and *reason tells why.
 static struct mcp_user *requested_user(const struct shard *shard, const struct child *child, struct mcp *mcp,
                                        const char **reason) {
     struct mcp_users *users = mcp_server_state_users(child, mcp);
@@ -381,7 +382,7 @@ static struct mcp_user *requested_user(const struct shard *shard, const struct c
     return *reason ? NULL : user;
 }
 
-// A user is no agent, but its home is known here.
+// Forwards a request of the server to a user, who is no agent, but whose home is known here.
 static void send_to_user(struct shard *shard, const struct message *message, struct mcp_user *user) {
     assert(message_is_request(message) && list_empty(&user->home.agents));
     struct agent agent = {.home = &user->home, .governance = GOVERNANCE_COUNT - 1};
@@ -406,8 +407,8 @@ static void send_to_one(struct shard *shard, const struct child *child, struct m
         refuse_request(shard, message, reason);
 }
 
-// A request of the server is the hub's to answer, or that of the one user that it can be about. A request for
-// the hub itself, or one that names its target, is neither.
+// Takes a request of the server: the hub answers the request, or forwards it to the only user that it can be about.
+// Returns false for a request to the hub, or with a target.
 static bool take_request(struct shard *shard, struct child *child, struct mcp *mcp,
                          const struct message *message) {
     const char *method = message->method;
@@ -446,14 +447,15 @@ static bool take_response(struct shard *shard, struct child *child, struct mcp *
     uint64_t hub_id = mcp_request_ids_answered(message);
     assert(message->peer == child->seat);
     if (message->lookup.verdict == LOOKUP_GOOD && child_answers_own(child, &message->lookup, message->body))
-        return true;                                                       // what the hub asked it itself
-    if (hub_id && !child->modern && mcp_modern_requested(child, hub_id)) { // which alone may answer
+        return true; // the response to a request of the hub's own
+    // The other process alone may answer
+    if (hub_id && !child->modern && mcp_modern_requested(child, hub_id)) {
         stats_count(&shard->stats, COUNT_RESPONSES_RECEIVED);
         drop_one(shard, COUNT_DROP_RESPONSE_FOREIGN, child->seat->name, message->frame->body.bytes);
         return true;
     }
     if (hub_id && mcp_abandoned_end(&mcp->users, hub_id))
-        return false; // nobody waits for it
+        return false; // nobody waits for the response
     struct mcp_user *user = hub_id ? mcp_request_user(&mcp->users, hub_id) : NULL;
     if (!user)
         return false;
@@ -476,13 +478,13 @@ bool mcp_take(struct shard *shard, struct child *child, const struct frame *fram
     message.body = frame_body(frame);
     validate_look_up(shard, &message);
     enum body_kind kind = message.lookup.kind;
-    if (validate_is_response(shard, &message, true)) // if it is owed, which is looked at there
+    if (validate_is_response(shard, &message, true)) // take_response checks that the response is owed
         return take_response(shard, child, mcp, &message);
     return message.lookup.verdict == LOOKUP_GOOD && (kind == BODY_REQUEST || kind == BODY_NOTIFICATION) &&
            take_call(shard, child, mcp, &message);
 }
 
-// A request that waits until it is known whether there are sessions has been asked of nobody yet.
+// Drops a request that waits for the session, and that no process has. Returns false if there is no such request.
 static bool forget_waiting(struct shard *shard, struct mcp *mcp, uint64_t hub_id) {
     struct parcel *parcel = mcp->waiting.first;
     assert(hub_id);
@@ -510,7 +512,8 @@ size_t mcp_waiting(const struct peer *seat, uint64_t *hub_ids, size_t room) {
     return count;
 }
 
-// A request that the process has may have it ask something still.
+// Ends a cancelled request. If the process has the request, the request is abandoned: the process may still ask
+// something because of it.
 static void forget_request(struct shard *shard, struct child *child, uint64_t hub_id) {
     assert(hub_id && mcp_of_seat(child->seat));
     bool is_found = child_is_up(child) && !outbox_has(&child->seat->connection.outbox, hub_id);
@@ -539,7 +542,7 @@ struct leaving {
     struct child *child;
 };
 
-// A request that its user hasn't cancelled goes on, or waits.
+// Gives up a request whose user has left. The request is abandoned if a process may have it, else the request ends.
 static void leave_request(void *context, uint64_t hub_id) {
     const struct leaving *leaving = context;
     if (child_is_up(leaving->child))

@@ -1,32 +1,35 @@
-// Servers of the Model Context Protocol, each shared by many clients as if each had it alone. Messages of
-// clients come by on their way into the server's queue (mcp_divert), messages of the server before they are
-// routed (mcp_take). A session is opened once, by the hub; its answer is each client's. All of it is shard
-// 0's, as its children are.
+// Shares each server of the Model Context Protocol among many clients, as if each client had the server alone.
+// mcp_divert takes messages of clients before they are queued, and mcp_take takes messages of the server before they
+// are routed. The hub opens one session, whose answer is given to each client. All of this happens on shard 0, which
+// has the children.
 #pragma once
 
 #include "router/features/children/child.h"
 
 struct exchange;
 
-// Returns whether the child's answer to initialize, which has come, opens a session; clients that waited for
-// it are answered. A server that refuses knows no sessions (MCP_MODERN), and clients get its words. False
-// when memory is used up.
+// Keeps the child's answer to initialize. A server that refuses has no sessions (MCP_MODERN), and clients get its
+// refusal. Returns false without memory.
 bool mcp_open(struct shard *shard, struct child *child, const struct lookup *answer, const uint8_t *body);
-// Notes that the server's capabilities are known to all now: it can be spoken to.
+// Goes on when the child runs: tells the server the clients' subscriptions and log level, tells clients of changed
+// lists, and queues the requests that have waited.
 void mcp_opened(struct shard *shard, struct child *child);
-// Takes a peer's message to the server, before it is queued. True: it was dealt with.
+// Takes a peer's message to the server before the message is queued. Returns whether the parcel was taken.
 bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel);
-// A request that it was asked under this id is cancelled, and has ended unless `is_long_lived`. Returns the peer that has
-// the request: this one, or another to which the request was diverted; or NULL.
+// Forgets a cancelled request with this hub id, which has ended unless `is_long_lived`. Returns the seat of the process
+// that has the request: `seat`, or the seat to which the request was diverted. Returns NULL if no process has the
+// request.
 struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool is_long_lived);
-// Hub ids of what waits for the next session, if the next process may have one: writes as many as there is room for,
-// and says how many there are.
+// Writes the hub ids of requests that wait for the next session, if the next process may have a session: as many as
+// there is room for. Returns how many there are.
 size_t mcp_waiting(const struct peer *seat, uint64_t *hub_ids, size_t room);
-// Takes a message of the server, before it is routed, maybe as a member of an array. True: likewise.
+// Takes a message of the server before the message is routed. The message may be a member of an array. Returns whether
+// the message was taken.
 bool mcp_take(struct shard *shard, struct child *child, const struct frame *frame, struct exchange *exchange);
-// A peer that may have used some of them has gone.
+// Forgets a connection that has gone, and that may have used servers.
 void mcp_user_left(struct shard *shard, uint64_t connection);
-// The child is no more.
+// Frees the state of a seat whose child has gone. If the section was removed, keeps which clients are to be told when a
+// section has the name again.
 void mcp_close(struct shard *shard, struct peer *seat);
-// Notes how many clients each process has.
+// Writes to each child's record how many clients the process has.
 void mcp_survey(struct shard *shard);

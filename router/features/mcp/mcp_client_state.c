@@ -11,7 +11,7 @@
 
 enum { URI_BYTES = MCP_URI_BYTES_MAX };
 
-// Whether params have such a string, which is then written to `out`.
+// Decodes a string of params into `out`. Returns false if there is none, or if the string is too long.
 static bool read_text(const struct shard *shard, const struct parcel *parcel, const char *key, char *out,
                       size_t room, size_t *bytes) {
     if (!parcel->buffer)
@@ -34,7 +34,7 @@ uint32_t mcp_client_state_version(const struct shard *shard, const struct parcel
                : 0;
 }
 
-// A subscription that can't be noted isn't: then another user's unsubscription takes it from this one, too.
+// Notes a subscription. If there is no memory, another user's unsubscription ends this user's subscription, too.
 void mcp_client_state_subscribe(struct shard *shard, struct mcp_users *users, const struct parcel *parcel) {
     char uri[URI_BYTES];
     size_t bytes;
@@ -51,7 +51,8 @@ static bool read_level(const struct shard *shard, const struct parcel *parcel, c
     return true;
 }
 
-// The level is the process's, for all: the next process is told the last level of a user that is still here.
+// Notes the log level that a user has set. The level counts for all users of the process. The next process is told the
+// last level of a user who is still here.
 static void note_level(const struct shard *shard, struct mcp *mcp, struct mcp_user *user,
                        const struct parcel *parcel) {
     char level[MCP_LEVEL_BYTES];
@@ -103,7 +104,7 @@ struct server_request {
     struct shard *shard;
     struct child *child;
     const char *method, *key;
-    bool first; // before all that waits
+    bool first; // the request is sent before queued messages
 };
 
 static void put_request(struct text *body, const struct server_request *request, const char *value,
@@ -120,7 +121,7 @@ static void put_request(struct text *body, const struct server_request *request,
     text_put(body, "}}");
 }
 
-// The request is bound to the process: the next one is told anew.
+// Sends a request of the hub's own, which is bound to this process: the next process is told anew.
 static void send_request(void *context, const char *value, size_t bytes) {
     const struct server_request *request = context;
     struct peer *seat = request->child->seat;

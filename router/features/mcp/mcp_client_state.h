@@ -1,5 +1,5 @@
-// Requests of clients to a shared server of the Model Context Protocol that are to last longer than its
-// process: subscriptions to resources, and the level from which on it logs.
+// Keeps what clients of a shared server of the Model Context Protocol have set, for its next process: subscriptions to
+// resources, and the log level.
 #pragma once
 
 #include "core/mcp/mcp_message.h"
@@ -9,64 +9,61 @@
 
 // --- The server's state
 
-// State of a seat: of a server of the Model Context Protocol that clients share, of its process of the modern era, or of
-// a user's own instance. Of the first instance, which has the name where each user has one (per_client.c), only the users
-// are in use.
+// The state of a seat: of a server of the Model Context Protocol that clients share, of its process for the modern era,
+// or of a user's own instance. A stand-in (per_client.c) uses `users` alone.
 struct mcp {
     struct mcp_users users;
-    const struct child_record *record; // the child's
-    uint32_t serial;                   // of the start of the process that has what was given up
+    const struct child_record *record; // the child's record
+    uint32_t serial;                   // child.serial of the process that has the abandoned requests
     enum mcp_era era;
-    bool cancel_ended;           // what the seat asked had ended when it was cancelled, before (peer_cold.h)
-    struct capabilities *answer; // to initialize: its result, or of the modern era its error; NULL: none yet
-    struct span
-        version; // of a legacy one: where its answer has protocolVersion, a JSON string; 0 bytes: nowhere
-    struct parcel_list waiting; // requests that came before that and depend on it
-    char level
-        [MCP_LEVEL_BYTES]; // of a user's own, from which on it logs, as that one last said; "": it didn't
-    // Of a user's own: the params of the initialize by which that user has opened its session, and the hub id of that
-    // request as long as it isn't answered (per_client.c).
+    bool cancel_ended;           // the seat's cancel_ends before this state was made (peer_cold.h)
+    struct capabilities *answer; // the result of initialize, in the modern era its error; NULL: none yet
+    struct span version; // in the legacy era: `protocolVersion` in `answer`, a JSON string; 0 bytes: none
+    struct parcel_list waiting;  // requests that wait for `answer`
+    char level[MCP_LEVEL_BYTES]; // of a user's own instance: the log level that the user has set; "": none
+    // Of a user's own instance (per_client.c): the params of the initialize by which the user has opened the session,
+    // and the hub id of that request until it is answered.
     struct capabilities *opening;
     uint64_t opening_id;
-    bool is_open; // it was answered with a session
+    bool is_open; // the instance has answered that request with a session
 };
 
-// NULL: none yet, or none any more.
+// Returns the state of a seat; NULL: there is none yet, or none any more.
 static inline struct mcp *mcp_of_seat(const struct peer *seat) {
     return peer_state(seat, FEATURE_MCP);
 }
 
-// Returns the users of a child's process: its own, or those of the first instance where each user has one. NULL: as
-// mcp_of_seat.
+// Returns the users of a child: of the stand-in, if the child is a user's own instance. NULL: the seat has no state.
 static inline struct mcp_users *mcp_users_of(const struct child *child) {
     struct mcp *mcp = mcp_of_seat(child->of && !child->modern ? child->of->seat : child->seat);
     return mcp ? &mcp->users : NULL;
 }
 
-// Made with the first use; NULL without memory.
+// Returns the state of the child's seat, and makes it if there is none. Returns NULL without memory.
 struct mcp *mcp_server_state(struct shard *shard, const struct child *child);
-// Returns the users that share it, without requests that were given up at a process that has ended since.
+// Returns the users of a child. Forgets requests that were abandoned at an earlier process.
 struct mcp_users *mcp_server_state_users(const struct child *child, struct mcp *mcp);
+// Frees the state of a seat.
 void mcp_server_state_give(struct shard *shard, struct peer *seat);
 
-// The version that an initialize on its way to it names, as mcp_legacy_version.
+// Returns the version that a client's initialize names, as mcp_legacy_version.
 uint32_t mcp_client_state_version(const struct shard *shard, const struct parcel *parcel);
-// Notes what is on its way to it. True: it was answered here, and is not in progress.
+// Notes what a client's message to the server sets. Returns true if the hub has answered the message, which then isn't
+// in progress.
 bool mcp_client_state_note(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user,
                            const struct parcel *parcel);
 // Notes a subscription, which lasts unless the request in progress is refused.
 void mcp_client_state_subscribe(struct shard *shard, struct mcp_users *users, const struct parcel *parcel);
-// For a user's own server: notes from which level on it is to log, and the resources to which its user isn't
-// subscribed any more.
+// Notes what a user's request to its own instance sets: the log level, a subscription, or the end of one.
 void mcp_client_state_note_own(struct shard *shard, struct mcp *mcp, struct mcp_users *users,
                                const struct mcp_user *user, const struct parcel *parcel);
-// Tells the next process of that, which runs now, all of it, likewise.
+// Sends what the user of an instance has set to the instance's new process, before queued messages.
 void mcp_client_state_send_own(struct shard *shard, struct child *child, const struct mcp *mcp,
                                const struct mcp_user *user);
-// Tells the next process, which runs now, all of it, before what waits.
+// Sends what the clients have set to the server's new process, before queued messages.
 void mcp_client_state_send(struct shard *shard, struct child *child, const struct mcp *mcp);
-// A request to the server is refused: its client isn't subscribed, and a resource without subscribers is
-// given up.
+// Notes that the server has refused a request: its subscription ends. The server is told to end a subscription that no
+// client has any more.
 void mcp_client_state_refused(struct shard *shard, struct child *child, uint64_t hub_id);
-// A user goes: what it alone was subscribed to is given up, and all else of it forgotten.
+// Forgets a user who has gone. The server is told to end the subscriptions that no other user has.
 void mcp_client_state_leave(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user);

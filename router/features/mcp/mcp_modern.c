@@ -12,10 +12,9 @@
 #include "router/features/mcp/mcp_client_state.h"
 #include "router/features/mcp/mcp_request_ids.h"
 
-// --- Requests to it
+// --- Requests to the modern process
 
-// Returns the error of an era that the program doesn't have; where the other process stays down, there is
-// nobody.
+// Returns the error for a program without the modern era. If the first process stays down, too, there is no agent.
 static enum error missing_capability(const struct child *first) {
     return first->state == CHILD_DOWN ? ERROR_AGENT_NOT_FOUND : ERROR_METHOD_NOT_FOUND;
 }
@@ -24,7 +23,7 @@ struct ending {
     struct shard *shard;
     struct child *child;
     enum error error;
-    bool spares; // what hasn't gone out yet
+    bool spares; // requests that haven't been sent stay queued
 };
 
 static void end_pending(void *context, uint64_t hub_id) {
@@ -93,7 +92,7 @@ size_t mcp_modern_others(const struct peer *seat, uint64_t *hub_ids, size_t room
     return counting.count;
 }
 
-// --- What clients say
+// --- Messages of clients
 
 static bool is_stopped(const struct child *child) {
     return child->state == CHILD_STOPPED || child->after == CHILD_AFTER_STOP;
@@ -133,7 +132,7 @@ void mcp_modern_divert(struct shard *shard, struct child *first, struct parcel *
         send_queue(shard, child->seat, parcel);
 }
 
-// --- What it answers
+// --- Answers
 
 static void give_up(struct shard *shard, struct child *child) {
     assert(child->modern && !child->of->no_modern);
@@ -142,7 +141,7 @@ static void give_up(struct shard *shard, struct child *child) {
     end_all(shard, child, missing_capability(child->of), false);
 }
 
-// Requests that only listen there end with it.
+// Stops the modern process if it isn't needed. Subscriptions don't keep the process, and end with it.
 void mcp_modern_retire(struct shard *shard, struct child *first) {
     struct child *child = first->other;
     const struct mcp *mcp = mcp_of_seat(first->seat);
@@ -176,7 +175,7 @@ void mcp_modern_answer(struct shard *shard, struct child *child, const struct me
 void mcp_modern_restart(struct shard *shard, struct peer *seat) {
     struct child *child = child_of_seat(seat);
     assert(child->modern && seat->connection.paused);
-    bool was_started = child->running_ms != 0; // else it is the machine that lacks something
+    bool was_started = child->running_ms != 0; // else the machine couldn't start the program
     bool is_mine = was_started && child->state == CHILD_ENDING && child->after == CHILD_AFTER_END;
     if (is_mine && !child->era_is_known && !child->of->no_modern) {
         give_up(shard, child);

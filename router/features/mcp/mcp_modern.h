@@ -1,25 +1,25 @@
-// The process by which a shared server of the Model Context Protocol speaks its modern era (2026-07-28), where its
-// first one has sessions. The process is started when a client first says something of that era. To all others,
-// requests to this process are requests to the first one. A program that refuses server/discover, or ends before it has
-// answered anything, has no such era, and isn't tried again.
+// Runs a second process of a shared server of the Model Context Protocol for the modern era (2026-07-28), if the first
+// process has sessions. A client's first message of that era starts the process. All others see requests to this
+// process as requests to the first one. A program has no modern era if it refuses server/discover, or ends before its
+// era is known; then the hub doesn't start it again.
 #pragma once
 
 #include "core/mcp/mcp_users.h"
 #include "router/engine/message/message.h"
 #include "router/features/children/child.h"
 
-// Something of that era for the server: takes it.
+// Takes a client's message of the modern era: queues the message for the modern process, or refuses the message.
 void mcp_modern_divert(struct shard *shard, struct child *first, struct parcel *parcel);
-// The process that was asked under this id; NULL: none was.
+// Returns the modern process of a server if that process has the request with this hub id; else NULL.
 struct child *mcp_modern_requested(const struct child *first, uint64_t hub_id);
-// The process answers a request under this id: answers as the first one.
+// Takes the modern process's answer to the request with this hub id, and answers in the name of the first process.
 void mcp_modern_answer(struct shard *shard, struct child *child, const struct message *message,
                        uint64_t hub_id);
-// Ends the requests to a process that has ended.
+// Ends the requests to a modern process that has ended.
 void mcp_modern_restart(struct shard *shard, struct peer *seat);
-// Where the first one has refused a session, it speaks this era, too: the other one ends as soon as nobody has anything
-// in progress there. Looks whether that is so.
+// Stops the modern process if the first process has refused a session, and so speaks the modern era itself. Waits until
+// the modern process has no request in progress.
 void mcp_modern_retire(struct shard *shard, struct child *first);
-// Hub ids of what it was asked, of the first one's seat: writes as many as there is room for, and says how many there
-// are.
+// Writes the hub ids of the requests that the modern process of a first seat has: as many as there is room for. Returns
+// how many there are.
 size_t mcp_modern_others(const struct peer *seat, uint64_t *hub_ids, size_t room);

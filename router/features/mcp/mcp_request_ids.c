@@ -17,7 +17,8 @@ static struct child *first_of(const struct child *child) {
 
 // --- Beginning and ending
 
-// The id that its source gave it, as it came.
+// Notes a subscription, with the id that the source has given, unchanged. Returns false without memory, or if the id
+// can't be read.
 static bool begin_listening(struct shard *shard, struct mcp_users *users, struct mcp_user *user,
                             const struct parcel *parcel) {
     struct lookup lookup;
@@ -91,12 +92,13 @@ uint64_t mcp_request_ids_answered(const struct message *message) {
 void mcp_request_ids_send(struct shard *shard, const struct child *child, const struct frame *frame) {
     const struct child *first = first_of(child);
     assert(!first->of && shard->index == 0);
-    struct frame own = *frame; // which is signed as the first one's
+    struct frame own = *frame; // route_frame signs the copy in the first child's name
     if (first->seat->state == PEER_OPEN)
         route_frame(shard, first->seat, &own, NULL);
 }
 
-// Says a response that ends a subscription and names it, with its user's own id there. False: it is none.
+// Sends a response that ends a subscription and names it, with the user's own id instead of the hub's. Returns false
+// for another response.
 static bool send_ended(struct shard *shard, const struct child *child, const struct message *message,
                        uint64_t hub_id) {
     size_t bytes;
@@ -128,7 +130,7 @@ void mcp_request_ids_answer(struct shard *shard, struct child *child, const stru
 
 // --- Notifications
 
-// Told to one that gets answers alone, it would be lost.
+// Ends a subscription with an error, because its user gets answers alone and would miss the notification.
 static void end_by_hub(struct shard *shard, struct child *child, uint64_t hub_id) {
     assert(mcp_request_user(mcp_users_of(child), hub_id)->answers_only);
     mcp_request_ids_end(child, hub_id);
@@ -150,7 +152,7 @@ static bool notify_ended(struct shard *shard, struct child *child, const struct 
     uint64_t hub_id = mcp_id(message->body, &item);
     const struct mcp_user *requester = hub_id ? mcp_request_user(users, hub_id) : NULL;
     if (!requester || (user && requester != user) || mcp_request_kind_of(users, hub_id) != MCP_REQUEST_LISTEN)
-        return false; // it may be about what the server itself asked
+        return false; // the notification may be about a request of the server
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
     if (requester->answers_only) {
         end_by_hub(shard, child, hub_id);
@@ -199,7 +201,7 @@ bool mcp_request_ids_notify(struct shard *shard, struct child *child, const stru
         return true;
     }
     parcel->lane = (uint8_t)message_lane(message);
-    parcel->note = 1; // a client over HTTP is told for which of its requests
+    parcel->note = 1; // with `source`, tells mcp_stream.c the client's request
     parcel->source = hub_id;
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
     forward_to(shard, requester->home.connection, parcel);

@@ -1,36 +1,38 @@
-// Requests to a server of the Model Context Protocol, and its messages about them: the ids by which it names
-// requests of clients (subscriptions, and those that it ends itself) are the hub's, and become theirs.
+// Keeps the requests to a server of the Model Context Protocol, and changes ids in its messages about them. The server
+// knows the requests of clients by the hub's ids. Clients are told their own ids: of subscriptions, and of requests
+// that the server ends itself.
 #pragma once
 
 #include "core/mcp/mcp_users.h"
 #include "router/engine/message/message.h"
 #include "router/features/children/child.h"
 
-// How many subscriptions/listen one client may have at a server: they have no end of their own, and count in what the
-// server owes all of its clients.
+// Returns how many subscriptions/listen one client may have at a server. Such requests don't end by themselves, and
+// count among the pending requests of the server.
 uint32_t mcp_request_ids_listens_max(const struct shard *shard);
-// Whether this is one more than that.
+// Returns whether the parcel is a subscriptions/listen beyond that number.
 bool mcp_request_ids_is_full(const struct shard *shard, const struct mcp_users *users,
                              const struct parcel *parcel);
-// A request is on its way to `child`. False without memory.
+// Notes that a user's request goes to the child. Returns false without memory.
 bool mcp_request_ids_begin(struct shard *shard, struct child *child, struct mcp_user *user,
                            const struct parcel *parcel);
-// Notes that a request has ended, in whatever way. False: there is none under this id.
+// Notes that a request has ended, in whatever way. Returns false if there is no request with this hub id.
 bool mcp_request_ids_end(struct child *child, uint64_t hub_id);
-// Notes that a request's client gives it up, or leaves, though the child has it: the request counts as in
-// progress until the child has answered it (mcp_request_abandon). False: likewise.
+// Notes that a client gives up a request, or leaves, though the child has the request. The request counts as in
+// progress until the child has answered (mcp_request_abandon). Returns false if there is no request with this hub id.
 bool mcp_request_ids_abandon(struct shard *shard, struct child *child, uint64_t hub_id);
-// The hub id that a response bears; 0: none.
+// Returns the hub id of a response; 0: the response has none.
 uint64_t mcp_request_ids_answered(const struct message *message);
-// Says a frame as the one that has the name, which was asked.
+// Routes a frame of the child as a message of the child that has the name.
 void mcp_request_ids_send(struct shard *shard, const struct child *child, const struct frame *frame);
-// A response has come to a request in progress, which it ends, whatever is wrong with it: takes it to its user.
+// Takes the response to a request in progress to the request's user, and ends the request. The response may be
+// malformed.
 void mcp_request_ids_answer(struct shard *shard, struct child *child, const struct message *message,
                             uint64_t hub_id);
-// Takes a notification of a subscription, or one that ends it, to its user; that must be `user` unless it is NULL.
-// False: it is none.
+// Takes a notification about a subscription to the subscription's user, who must be `user` unless that is NULL. Returns
+// false for another notification.
 bool mcp_request_ids_notify(struct shard *shard, struct child *child, const struct mcp_user *user,
                             const struct message *message);
-// Notes that the server says one of its lists has changed, if it says so.
+// Counts in the server's record if the server says that one of its lists has changed.
 void mcp_request_ids_note_change(const struct shard *shard, const struct child *child,
                                  const struct message *message);

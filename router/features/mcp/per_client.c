@@ -27,8 +27,9 @@
 
 // --- Sessions
 //
-// The session that a user has opened with an MCP server of its own (instances = each). Where that ends and is started
-// again, the hub opens it anew, in its user's words, before what waits: the user doesn't know of it.
+// The session that a user has opened with its own instance of an MCP server (instances = each). When the instance's
+// process ends and another one is started, the hub opens the session anew, with the user's own params, before queued
+// messages. The user doesn't notice.
 
 static void per_client_session_forget(struct shard *shard, struct child *child) {
     struct mcp *mcp = mcp_of_seat(child->seat);
@@ -42,7 +43,8 @@ static void per_client_session_forget(struct shard *shard, struct child *child) 
     mcp->is_open = false;
 }
 
-// Notes another opening than before. A request that is too long, or has no memory, isn't said again.
+// Keeps the params of a user's initialize in place of earlier ones. Params that are too long aren't kept, nor params
+// for which there is no memory: then the session isn't opened anew.
 static void note_opening(struct shard *shard, struct child *child, const struct parcel *parcel) {
     struct lookup lookup;
     per_client_session_forget(shard, child);
@@ -60,24 +62,25 @@ static void note_opening(struct shard *shard, struct child *child, const struct 
     mcp->opening_id = mcp->opening ? parcel->hub_id : 0;
 }
 
-// A user says something that its instance takes: notes what is to last.
+// Notes what a user's message to its instance sets for later processes.
 static void per_client_session_note(struct shard *shard, struct child *child, struct mcp_users *users,
                                     struct mcp_user *user, const struct parcel *parcel) {
     struct mcp *mcp = mcp_of_seat(child->seat);
     assert(child->of && child->settings->protocol == CHILD_MCP);
-    // The hub has asked to open it anew, and is answered first: what comes now finds it open.
+    // The hub is opening the session anew, and its initialize is answered first: the user's message then finds the
+    // session open.
     bool is_opening = child->reopens && child->state == CHILD_GREETING;
     bool is_modern = child_mux_is_modern(parcel);
     if (!parcel->hub_id || (is_opening && (is_modern || child_mux_method(parcel) == MCP_INITIALIZE)))
         return;
-    if (is_modern) { // which knows no sessions: the next process speaks that
+    if (is_modern) { // without sessions: the next process speaks that era
         if (!child_is_up(child) && outbox_empty(&child->seat->connection.outbox))
             per_client_session_forget(shard, child);
         return;
     }
     if (child_mux_method(parcel) == MCP_INITIALIZE) {
         note_opening(shard, child, parcel);
-        if (!child_is_up(child)) { // what it has told the one before goes with that
+        if (!child_is_up(child)) { // what the user has set at an earlier process counts no more
             mcp_unsubscribe_all(users, user);
             if (mcp)
                 mcp->level[0] = 0;
@@ -89,7 +92,7 @@ static void per_client_session_note(struct shard *shard, struct child *child, st
         mcp_client_state_note_own(shard, mcp, users, user, parcel);
 }
 
-// The instance answers what it was asked under this id.
+// Notes an instance's answer, if that is the answer to the user's initialize.
 static void per_client_session_answered(struct shard *shard, struct child *child, const struct lookup *lookup,
                                         uint64_t hub_id) {
     struct mcp *mcp = mcp_of_seat(child->seat);
@@ -102,8 +105,8 @@ static void per_client_session_answered(struct shard *shard, struct child *child
         per_client_session_forget(shard, child);
 }
 
-// The instance has ended.
-// Requests that the instance hasn't answered have failed for its user, unless they wait for the next one.
+// Handles the end of an instance's process. An initialize without an answer has failed for the user, unless the request
+// is still queued for the next process.
 static void per_client_session_restart(struct shard *shard, struct child *child) {
     const struct mcp *mcp = mcp_of_seat(child->seat);
     assert(child->of);
@@ -112,7 +115,7 @@ static void per_client_session_restart(struct shard *shard, struct child *child)
     child->reopens = mcp && mcp->is_open;
 }
 
-// The words are the user's whose session it is.
+// Writes an initialize with the params of the user's own.
 void per_client_put_reopening(const struct peer *seat, struct text *body, uint64_t id) {
     const struct mcp *mcp = mcp_of_seat(seat);
     assert(mcp && mcp->is_open && mcp->opening);
@@ -123,7 +126,7 @@ void per_client_put_reopening(const struct peer *seat, struct text *body, uint64
     text_put(body, "}");
 }
 
-// The instance has been asked to open the session anew, and answers.
+// Takes an instance's answer to the hub's initialize: the session is open, or the child has failed.
 static void per_client_session_reopen(struct shard *shard, struct child *child, const struct mcp_user *user,
                                       const struct lookup *answer) {
     assert(child->of && child->state == CHILD_GREETING);
@@ -136,14 +139,15 @@ static void per_client_session_reopen(struct shard *shard, struct child *child, 
     text_init(&params);
     mcp_put_initialized(&params);
     child_send(shard, child, &params);
-    if (child->seat->state != PEER_OPEN) // it couldn't be told so
+    if (child->seat->state != PEER_OPEN) // the instance couldn't be told that the session is open
         return;
     child_ready(shard, child, NULL, NULL);
     if (child->state == CHILD_RUNNING)
         mcp_client_state_send_own(shard, child, mcp_of_seat(child->seat), user);
 }
 
-// The instance goes as any connection does: what is kept of it is its name.
+// Returns the instance of a user; or NULL. The user has only the name of the instance's connection, because the
+// instance may have gone.
 static struct child *child_of(const struct shard *shard, const struct mcp_user *user) {
     const struct peer *seat = user->served ? peer_find(shard, user->served) : NULL;
     return seat ? child_of_seat(seat) : NULL;
@@ -156,11 +160,10 @@ static struct mcp_user *user_of(const struct child *child) {
     return user && user->served == child->seat->name ? user : NULL;
 }
 
-// --- What users say
+// --- Messages of users
 
-// The program has ended, as its user told it to. The user's connection ends, too, once its queue is sent, as
-// it does where exit is the hub's. A client that joins its own standard streams to the program waits for
-// that.
+// Ends the connection of a user whose program has ended after the user's `exit`, once the connection's queue is sent.
+// The hub's own `exit` does the same. A client that joins its standard streams to the program waits for that.
 static void part(struct shard *shard, const struct mcp_user *user) {
     uint32_t to = connection_shard(user->home.connection);
     assert(shard->index == 0 && !user->answers_only);
@@ -172,7 +175,7 @@ static void part(struct shard *shard, const struct mcp_user *user) {
     }
     struct text body;
     text_init(&body);
-    text_put(&body, "{}"); // nothing of it is said
+    text_put(&body, "{}"); // the body isn't sent
     struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
     if (!parcel) {
         text_deinit(&body);
@@ -193,15 +196,15 @@ static struct child *take_instance(struct shard *shard, struct child *stand_in, 
     return child;
 }
 
-// An instance that has ended is started again by a request alone: a notification is for the program that knew
-// the earlier ones.
+// Returns whether a notification comes too late, after the instance has ended. Only a request starts the instance
+// again: a notification is for the program that had the earlier messages.
 static bool is_late(const struct child *child, const struct parcel *parcel) {
     bool is_notified = child->settings->protocol == CHILD_HERMES; // commands come as notifications
     return !parcel->hub_id && !is_notified && !child_is_up(child) && child->serial > 0 &&
            outbox_empty(&child->seat->connection.outbox);
 }
 
-// A program speaks one era a process: whether a user whose instance speaks the legacy one asks for the other.
+// Returns whether a user of a session asks for the modern era. A process speaks one era.
 static bool is_of_other_era(const struct mcp_user *user, const struct parcel *parcel) {
     return user->has_session && parcel->hub_id && child_mux_method(parcel) == MCP_DISCOVER;
 }
@@ -219,7 +222,7 @@ static enum error fault_of(const struct shard *shard, const struct child *child,
     return queue_limit_has_room(shard, child->seat) ? ERROR_NONE : ERROR_OVERLOADED;
 }
 
-// Events, and what all are told who name it.
+// Sends a copy of an event, or of a notification to the name, to all instances that run. Takes the parcel.
 static void notify_all(struct shard *shard, const struct child *stand_in, struct parcel *parcel) {
     bool is_notified = false;
     assert(!parcel->hub_id && !parcel->note);
@@ -264,7 +267,7 @@ void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *pa
     bool is_exit = user && !user->answers_only && child_mux_is_exit(parcel);
     if (fault)
         child_reply_refuse_parcel(shard, stand_in, parcel, fault, limit);
-    if (fault && is_exit) // there is none that could exit
+    if (fault && is_exit) // there is no program that could exit
         part(shard, user);
     if (fault)
         return;
@@ -290,7 +293,7 @@ struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t 
 
 // --- Messages of an instance
 
-// A request of the instance is for its user, who is no agent, but whose home is known here.
+// Forwards a request of an instance to its user, who is no agent, but whose home is known here.
 static void send_to_user(struct shard *shard, const struct message *message, struct mcp_user *user) {
     assert(message_is_request(message) && list_empty(&user->home.agents));
     struct agent agent = {.home = &user->home, .governance = GOVERNANCE_COUNT - 1};
@@ -321,7 +324,8 @@ static void notify_user(struct shard *shard, const struct message *message, cons
     forward_to(shard, user->home.connection, parcel);
 }
 
-// A message for the hub, or one that names its target, goes its way as anybody's.
+// Returns whether an instance's message is for its user. A message to the hub, or with a target, is routed as any
+// peer's.
 static bool is_for_user(const struct message *message) {
     return !lookup_has(&message->lookup, KEY_TARGET_AGENT) &&
            method_table_find(message->method, message->method_bytes) == METHODS_COUNT &&
@@ -350,7 +354,7 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
         mcp_request_ids_send(shard, child, message->frame);
         return true;
     }
-    if (progress) { // of a request that has ended: nobody else knows the hub's token
+    if (progress) { // the request has ended: nobody else knows the hub's token
         stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
         drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, child->seat->name, message->frame->body.bytes);
         return true;
@@ -360,7 +364,7 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
         exchange_expect(message->exchange);
     if (refuse_header(shard, message))
         return true;
-    if (!is_request) // its user has it run, and so hears it, also where it may call nobody
+    if (!is_request) // the user runs the instance, and needs no right to hear it
         notify_user(shard, message, user);
     else if (is_mcp && mcp_method(message->method, message->method_bytes) == MCP_PING)
         reply_result(shard, child->seat, message_reply_to(message), "{}", 2);
@@ -369,7 +373,7 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
     return true;
 }
 
-// Whether it answers server/discover as a program does that knows of no such era.
+// Returns whether an instance answers server/discover as a program without the modern era does.
 static bool refuses_era(struct child *child, const struct mcp_user *user, const struct message *message,
                         uint64_t hub_id) {
     const struct lookup *lookup = &message->lookup;
@@ -381,7 +385,8 @@ static bool refuses_era(struct child *child, const struct mcp_user *user, const 
            mcp_request_kind_of(mcp_users_of(child), hub_id) == MCP_REQUEST_DISCOVER;
 }
 
-// Takes a response that the instance owes, whatever is wrong with it.
+// Takes a response that the instance owes, even a malformed one. Returns false if the instance doesn't owe the
+// response.
 static bool take_response(struct shard *shard, struct child *child, const struct mcp_user *user,
                           const struct message *message) {
     uint64_t hub_id = mcp_request_ids_answered(message);
@@ -409,19 +414,19 @@ bool per_client_take(struct shard *shard, struct child *child, const struct fram
     message.body = frame_body(frame);
     validate_look_up(shard, &message);
     enum body_kind kind = message.lookup.kind;
-    if (validate_is_response(shard, &message, true)) // if it is owed, which is looked at there
+    if (validate_is_response(shard, &message, true)) // take_response checks that the response is owed
         return take_response(shard, child, user, &message);
     return message.lookup.verdict == LOOKUP_GOOD && (kind == BODY_REQUEST || kind == BODY_NOTIFICATION) &&
            take_call(shard, child, user, &message);
 }
 
-// --- How it ends
+// --- The end of an instance's process
 
 struct ending {
     struct shard *shard;
     struct child *child;
-    bool is_unknown; // which era it speaks
-    bool spares;     // what hasn't gone out
+    bool is_unknown; // the program's era isn't known
+    bool spares;     // requests that haven't been sent stay queued
 };
 
 static void end_pending(void *context, uint64_t hub_id) {
@@ -430,7 +435,7 @@ static void end_pending(void *context, uint64_t hub_id) {
     if (ending->spares && outbox_has(&child->seat->connection.outbox, hub_id))
         return;
     if (ending->is_unknown && mcp_request_kind_of(mcp_users_of(child), hub_id) == MCP_REQUEST_DISCOVER) {
-        child->era_probed = true; // so ends who must be asked for a session first
+        child->era_probed = true; // a program that knows sessions alone may end so
         mcp_request_ids_end(child, hub_id);
         child_reply_refuse_discover(ending->shard, stand_in, hub_id);
         return;
@@ -466,7 +471,7 @@ void per_client_restart(struct shard *shard, struct peer *seat) {
     if (!spares || !user)
         drop_waiting(shard, seat);
     per_client_session_restart(shard, child);
-    if (!user || user_of(child) != user) // who was answered may have asked again, and have another instance
+    if (!user || user_of(child) != user) // the user may have asked again, and have another instance
         return;
     user->has_session &= !outbox_empty(&seat->connection.outbox);
     if (user->exits)

@@ -1,4 +1,4 @@
-// The body of an answer, in one piece.
+// Reads the body of an answer, in one piece.
 #pragma once
 
 #include "core/lookup/lookup.h"
@@ -12,8 +12,8 @@ struct mcp_body {
     struct lookup lookup;
 };
 
-// Copies the body of a parcel that isn't dressed, and reads it as a response. False without memory, or where the body is no
-// response: then nothing is to be given back.
+// Copies the body of a parcel that isn't dressed, and reads the body as a response. Returns false without memory, or if
+// the body is no response: nothing must be given back then.
 bool mcp_body_read(struct shard *shard, const struct parcel *answer, struct mcp_body *body);
 void mcp_body_give(struct mcp_body *body);
 // Returns the code of the response's error; 0: there is no error, or no number as its code.

@@ -22,21 +22,21 @@
 #include "router/features/feature_list.h"
 #include "router/features/mcp_calls/tool_list.h"
 
-// A call in progress, of one of the shard's peers; or a tools/list whose answer its source sees in part.
+// A tools/call in progress, of one of the shard's peers; or a tools/list from whose answer the hub removes tools.
 struct tool_call {
     struct hash_node by_id;
     uint64_t hub_id;
     uint64_t began_ms;
-    struct journal_entry *entry;  // its line, which is open; NULL: there is none
-    struct tool_figures *figures; // of its tool; NULL: it isn't told apart
-    uint32_t server_bytes;        // of a list: of the name of its server; 0: it is a call
+    struct journal_entry *entry;  // the call's open line of the journal; or NULL
+    struct tool_figures *figures; // of the call's tool; NULL: the tool has no figures of its own
+    uint32_t server_bytes;        // of a tools/list: the length of the server's name; 0: a tools/call
     char server[];
 };
 
-// A shard's state.
+// The feature's state on a shard.
 struct tool_calls {
     struct hash_table calls;      // struct tool_call.by_id
-    struct tool_figures *figures; // TOOL_FIGURES_MAX, of shard 0: all shards write there; NULL elsewhere
+    struct tool_figures *figures; // TOOL_FIGURES_MAX on shard 0, for all shards; NULL on others
 };
 
 enum tool_counter { TOOL_COUNT_OK, TOOL_COUNT_ERROR, TOOL_COUNT_CANCELLED, TOOL_COUNTERS };
@@ -45,7 +45,7 @@ static struct tool_calls *calls_of(const struct shard *shard) {
     return shard->states[FEATURE_MCP_CALLS];
 }
 
-// Hub ids are given out in turn, and by the hub alone.
+// Returns the hash of a hub id. The hub alone chooses hub ids, one after another, so the hash needs no secret.
 static uint64_t hash_of(uint64_t hub_id) {
     return hash_table_hash(hub_id, UINT64_C(0x9e3779b97f4a7c15));
 }
@@ -63,7 +63,8 @@ static bool is_named(const struct tool_figures *figures, const char *server, siz
            memcmp(figures->server, server, server_bytes) == 0 && memcmp(figures->tool, tool, tool_bytes) == 0;
 }
 
-// Takes a free place for a tool; NULL: there is none. Two shards may take a place each for one tool: hub/stats shows both.
+// Takes a free place for a tool's figures; NULL: there is none. Two shards may take a place each for one tool:
+// hub/stats shows both.
 static struct tool_figures *take_figures(struct tool_figures *all, const char *server, size_t server_bytes,
                                          const char *tool, size_t tool_bytes) {
     for (unsigned index = 0; index < TOOL_FIGURES_MAX; index++) {
@@ -94,7 +95,7 @@ static struct tool_figures *find_figures(const struct hub *hub, const struct age
         if (state == 2 && is_named(&all[index], agent->id, server_bytes, tool, tool_bytes))
             return &all[index];
     }
-    return NULL; // each place is taken, and no shard needs to write there
+    return NULL; // all places are taken, which is found without a write
 }
 
 static void measure(struct tool_figures *figures, uint64_t ms, bool is_error) {
@@ -158,7 +159,7 @@ void tool_calls_put(const struct hub *hub, unsigned most, struct text *out) {
 
 // --- Beginning
 
-// The tool that a message names; SIZE_MAX: none.
+// Writes the name of the tool that a message names to `out`, and returns its length; SIZE_MAX: there is none.
 static size_t read_tool(const struct message *message, char *out, size_t capacity) {
     const struct lookup *lookup = &message->lookup;
     if (!lookup_has(lookup, KEY_PARAMS) || lookup->type[KEY_PARAMS] != JSON_OBJECT)
@@ -166,12 +167,13 @@ static size_t read_tool(const struct message *message, char *out, size_t capacit
     return json_member_text(message->body, lookup->value[KEY_PARAMS], "name", out, capacity);
 }
 
-// SIZE_MAX: no tool is named.
+// Puts a tool's name into a line of the journal; SIZE_MAX: no tool is named.
 static void put_tool(struct text *line, const char *tool, size_t bytes) {
     journal_line_string(line, "tool", bytes == SIZE_MAX ? NULL : tool, bytes);
 }
 
-// When a call arrived: a call may have waited for its server's era, or have been held, before it goes to the server.
+// Returns when a call arrived, in ms. A call may have waited for its server's era, or have been held, before it goes to
+// the server.
 static uint64_t arrival_of(const struct shard *shard, const struct message *message) {
     uint64_t now_ms = shard_now_ms(shard), arrived_ms = now_ms;
     if (message->unrouted)
@@ -180,7 +182,7 @@ static uint64_t arrival_of(const struct shard *shard, const struct message *mess
         arrived_ms = message->exchange->arrived_ms;
     else if (message->hold)
         arrived_ms = message->hold->since_ms;
-    return arrived_ms < now_ms ? arrived_ms : now_ms; // the former may be another shard's time
+    return arrived_ms < now_ms ? arrived_ms : now_ms; // arrived_ms may be by another shard's clock
 }
 
 static struct tool_call *add_call(struct shard *shard, const struct message *message,
@@ -213,7 +215,8 @@ static void begin_call(struct shard *shard, const struct message *message, const
         call->figures = find_figures(shard->hub, agent, tool, bytes);
 }
 
-// Marks a list from which sift_list may take tools. router/features/mcp_http composes the lists of clients over HTTP.
+// Marks a tools/list from whose answer sift_list may remove tools. router/features/mcp_http composes the lists of
+// clients over HTTP.
 static void begin_list(struct shard *shard, const struct message *message, const struct agent *agent,
                        struct pending *pending) {
     if (message->peer->transport->filters_lists ||
@@ -236,7 +239,7 @@ static void tool_call_began(struct shard *shard, const struct message *message, 
 
 // --- Ending
 
-// Whether a result says `isError`: a tool tells its failure there, for the model to read.
+// Returns whether a result has `isError`, by which a tool tells the model of its failure.
 static bool has_failed(const struct shard *shard, const struct parcel *response) {
     struct lookup lookup;
     if (!response->buffer)
@@ -302,8 +305,8 @@ static void tool_call_ended(struct shard *shard, struct pending *pending, const 
     quota_give(&shard->quota, call);
 }
 
-// A list goes on without the tools that its source doesn't see. Without memory for that it goes on as it came: nobody can
-// call what isn't shown.
+// Removes the tools that the source isn't shown from the answer to a tools/list. Without memory the answer stays as it
+// is, because hidden tools can't be called anyway.
 static void sift_list(struct shard *shard, const struct pending *pending, struct parcel **response) {
     const struct tool_call *call = find_call(shard, pending);
     struct text body;
@@ -327,8 +330,9 @@ static void sift_list(struct shard *shard, const struct pending *pending, struct
 
 // --- Calls that no server gets
 
-// A user who is over a limit, or who has no right to the call, must not fill the journal: lines of such calls are bounded as
-// those of refusals are. A call without a right was noted as a refusal before, and has a line if that one has.
+// Returns whether a refused call has a line in the journal. A user who is over a limit, or has no right to the call,
+// must not fill the journal: lines of such calls are bounded as lines of refusals are. A call without a right was noted
+// as a refusal before, and has a line if the refusal has one.
 static bool has_line(struct shard *shard, const struct user *user, enum error error) {
     if (!journal_is_on(shard))
         return false;
@@ -337,7 +341,8 @@ static bool has_line(struct shard *shard, const struct user *user, enum error er
                                         : true;
 }
 
-// Ends a call. `lined`: the call has a line, which is `entry`, or NULL without memory for the line.
+// Counts a refused call, and writes its line. `lined`: the call has a line, which is `entry`; NULL: there was no memory
+// for the line.
 static void end_refused(struct shard *shard, bool lined, struct journal_entry *entry, enum error error,
                         uint64_t ms) {
     bool is_cancelled = error == ERROR_NONE || error == ERROR_CANCELLED;
@@ -362,7 +367,7 @@ static struct journal_entry *begin_line(struct shard *shard, const struct messag
     return entry;
 }
 
-// Whether a message is addressed to an MCP server of a section, be it one that was removed.
+// Returns whether a message is for an MCP server of a section, which may have been removed.
 static bool is_for_server(const struct shard *shard, const struct message *message) {
     char text[AGENT_ID_BYTES_MAX];
     const struct attachment *attachment = message_attachment(message);
@@ -381,8 +386,9 @@ static bool is_for_server(const struct shard *shard, const struct message *messa
 static void tool_call_refused(struct shard *shard, const struct message *message, unsigned error) {
     char tool[METHOD_BYTES_MAX];
     const struct unrouted_source *source =
-        message->unrouted; // all of which are for servers, and have a credential
-    bool is_nobodys = error == ERROR_NOT_INITIALIZED && shard->settings->users; // it came before a credential
+        message->unrouted; // an unrouted source calls a server, and has a credential
+    // The call came before a credential
+    bool is_nobodys = error == ERROR_NOT_INITIALIZED && shard->settings->users;
     if (!message_is_request(message) || !message_method_is(message, "tools/call") ||
         (!source && (is_nobodys || !is_for_server(shard, message))))
         return;
@@ -418,7 +424,8 @@ static void put_server(const struct hub *hub, const struct child_record *record,
     text_put(out, "}");
 }
 
-// Another process of a section has a record of its own, behind a mark that no name has.
+// Returns whether a record is a section's MCP server. Another process of a section has a record of its own, with a # in
+// the name.
 static bool is_server(const struct child_record *record) {
     return child_record_is_there(record) && child_record_is_mcp(record) && !strchr(record->name, '#');
 }
