@@ -4,10 +4,10 @@
 // The gain can't be known beforehand. A held wait needs a timer, which costs as much as several wakes on some machines.
 // If peers wait for answers before they send more, a longer wait only means less traffic. A shard that wakes often,
 // isn't busy, and gets few bytes a wake therefore runs a trial: windows with held waits and windows without take turns.
-// Waits stay held only if three conditions hold: a byte cost clearly less processor time, no fewer bytes came, and 99
-// of 100 held waits were over within twice their time. The p99 of messages rises by no more than that a wait. While the
-// shard holds waits, it repeats the trial now and then. When the load changes, the holding ends at once. Each failed
-// trial doubles the time until the next, so that trials hold waits for less than 1 % of the time.
+// Waits stay held only under three conditions. A byte must have cost clearly less processor time. No fewer bytes may
+// have come. 99 of 100 held waits must have been over within twice their time, so a wait adds no more than that to the
+// p99 of messages. A shard that holds waits repeats the trial now and then. When the load changes, the holding ends at
+// once. Each failed trial doubles the time until the next, so that trials hold waits for less than 1 % of the time.
 //
 // The module reads no clock and calls no kernel: the caller says how long a wait took.
 #pragma once

@@ -24,7 +24,7 @@ struct secure_source;
 
 // Memory that a shard needs to send, shared by the shard's connections.
 struct sender {
-    const struct turn_bounds *bounds; // when a peer lags, and how many bytes it is sent at a time then
+    const struct turn_bounds *bounds; // when a peer lags, and how many bytes a lagging peer is sent at a time
     struct stage stage, sealed;       // memory for plaintext, and for records
     uint8_t *scratch;                 // where a record's text is joined; NULL: not made yet
     struct turn_parts parts; // bytes handed to the kernel at a time; the owner of the turns begins them
@@ -33,15 +33,15 @@ struct sender {
     uint32_t made;
 };
 
-// The bounds must outlive the sender.
+// Makes a sender. The bounds must outlive the sender.
 void sender_init(struct sender *sender, struct buffer_pool *pool, const struct turn_bounds *bounds);
-// Every shipment must have been given back.
+// Frees the sender. Every shipment must have been given back.
 void sender_deinit(struct sender *sender);
 
 enum receiving { RECEIVING_NOTHING, RECEIVING_STREAM, RECEIVING_ONCE, RECEIVING_DIRECT };
 
-// How many of the shard's buffers a connection may hold: any number; one, while its messages aren't read; or one small
-// arrival, while what is sent has memory of its own size.
+// How many of the shard's buffers a connection may hold. SHARE_MANY: any number. SHARE_ONE: one, while the connection's
+// messages aren't read. SHARE_SMALL: one small arrival, and sent bytes have memory of their own size.
 enum connection_share { SHARE_MANY, SHARE_ONE, SHARE_SMALL };
 
 enum { CONNECTION_TOKEN_BITS = 20, CONNECTION_DIRECT_BITS = 30 };
@@ -94,9 +94,9 @@ void connection_close(struct connection *connection);
 // Gives a connection at rest other sockets. The outbox stays.
 void connection_plug(struct connection *connection, int socket, int out);
 
-// Arms the receive that is wanted now, unless one is armed. Must be called after each change of what is wanted.
+// Arms the receive that is wanted now, unless a receive is armed. Must be called after each change of what is wanted.
 void connection_receive(struct connection *connection, struct io *io);
-// Ends the receive soon; arrivals under way still come. connection_receive arms it again.
+// Ends the receive soon; arrivals under way still come. connection_receive arms the receive again.
 void connection_pause(struct connection *connection, struct io *io);
 // Wants the next `bytes` at `memory` from now on. Arrivals under way still come in buffers. NULL takes the wish back.
 void connection_want(struct connection *connection, uint8_t *memory, size_t bytes);
@@ -113,9 +113,9 @@ void connection_put_off(struct connection *connection);
 // Returns whether an arrival was put off. connection_opened must open that arrival in its turn.
 bool connection_waits(const struct connection *connection);
 // Makes the next plaintext event, for the memory that is wanted at this call. Returns false if there is none.
-// Results without bytes come once each. The plaintext's end: -EBADMSG, an arrival can't be opened; -ENOMEM; 0, the
-// peer's close_notify. Then the socket's end: 0 after those; -ECONNABORTED, the peer closed without close_notify; or
-// another -errno. -ENOBUFS as with io_receive.
+// Results without bytes come once each. First comes the plaintext's end: -EBADMSG, an arrival can't be opened; -ENOMEM;
+// or 0, the peer's close_notify. Then comes the socket's end: 0 after one of these; -ECONNABORTED, the peer closed
+// without close_notify; or another -errno. -ENOBUFS is as with io_receive.
 bool connection_opened(struct connection *connection, struct io_event *event);
 // Returns whether the connection is plain, or the handshake is over.
 bool connection_established(const struct connection *connection);
@@ -132,7 +132,7 @@ bool connection_finish(struct connection *connection, struct io *io, struct send
 bool connection_certificate(const struct connection *connection, const struct secure_source *now,
                             bool (*visit)(void *context, const char *name, size_t bytes), void *context);
 
-// Watches a peer whose end has come. An IO_GONE event tells when the peer has gone altogether.
+// Watches a peer whose end has come. An IO_GONE event comes when the peer has closed completely.
 void connection_watch(struct connection *connection, struct io *io);
 // Notes an IO_GONE event. Returns true if the peer has gone.
 bool connection_watched(struct connection *connection, struct io *io, const struct io_event *event);

@@ -384,10 +384,10 @@ void epoll_submit_out(struct epoll_io *io) {
 
 // A turn of an epoll io: carries out noted operations, asks epoll once, and hands out events.
 //
-// Success: ready sockets are read one arrival at a time as the caller asks for events, so that a buffer is used again
-// while it is in the cache. A turn reads at most as many times as buffers are lent, from each socket in turn; other
-// ready sockets come first in the next turn. A turn that has enough to do already (finished sends) skips epoll if the
-// turn before asked epoll.
+// Success: ready sockets are read one arrival at a time, as the caller asks for events. So a buffer is used again while
+// it is in the cache. A turn reads at most as many times as buffers are lent, from each socket in turn; other ready
+// sockets come first in the next turn. A turn that has enough to do already (finished sends) skips epoll if the turn
+// before asked epoll.
 //
 // Failure: epoll_wait fails only with EINTR. Any other failure is a bug of the hub and ends the program.
 

@@ -52,7 +52,7 @@ static inline void operation_move(struct operation *operation, struct list *list
     operation->state = state;
 }
 
-// Ends an operation. Its event comes in the next turn.
+// Ends an operation. The operation's event comes in the next turn.
 static inline void operation_end(struct epoll_io *io, struct operation *operation, int32_t result) {
     operation->result = result;
     operation_move(operation, &io->ended, STATE_ENDED);

@@ -92,8 +92,8 @@ int32_t socket_read(struct socket_slot *slot, void *memory, size_t bytes) {
         return -errno;
     }
     // Fewer bytes than asked for mean that the socket is empty, and that epoll will report the next bytes. Exceptions
-    // are reads that stop early: at the end, at urgent data, and after descriptors that a peer passes with its bytes
-    // (msg_flags says that these aren't taken).
+    // are reads that stop early: at the end, at urgent data, and after descriptors that a peer passes. Such descriptors
+    // aren't taken, and msg_flags says so.
     if ((size_t)count < vector.iov_len && !slot->doubtful && !message.msg_flags)
         slot->readable = false;
     return (int32_t)count;
@@ -168,7 +168,7 @@ int socket_send(struct operation *operation, uint64_t *entries) {
     return 0;
 }
 
-// --- Threads for files and names
+// --- A thread for files
 
 void worker_init(struct worker *worker, int doorbell) {
     *worker = (struct worker){.doorbell = doorbell};

@@ -110,7 +110,7 @@ struct worker {
     pthread_cond_t assigned;
     // Guarded by the lock:
     struct list jobs;     // struct operation.link
-    struct list finished; // likewise
+    struct list finished; // struct operation.link
     bool over;
     // Only the io's thread uses these:
     pthread_t thread;
@@ -119,7 +119,7 @@ struct worker {
 };
 
 void worker_init(struct worker *worker, int doorbell);
-// The caller must have collected every job.
+// Ends the worker's thread. The caller must have collected every job.
 void worker_deinit(struct worker *worker);
 
 // Gives a write or sync to the worker. Without a thread, the caller does the job at once, however long that takes.

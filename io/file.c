@@ -1,4 +1,4 @@
-// The verbs on files that act at once: open, reserve, cut, replace, close. They are the same for every backend.
+// The verbs on files that act at once: open, reserve, cut, replace, close. All backends share these verbs.
 //
 // Success: the file exists, and its length is known. Failure: the kernel's -errno; a file that was opened is closed
 // again.
@@ -75,8 +75,8 @@ int io_file_open(struct io *io, const char *path, struct io_file *file) {
     return result;
 }
 
-// Returns the process's bound of a file's length. (getrlimit of the C library uses prlimit64, which the sandbox doesn't
-// allow.)
+// Returns the process's bound of a file's length. Uses the system call: getrlimit of the C library makes another one,
+// prlimit64.
 static uint64_t file_bytes_max(void) {
     struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
 #ifdef SYS_getrlimit

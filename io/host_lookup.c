@@ -39,7 +39,7 @@ bool host_lookup_ask(struct host_lookup *lookup, const char *host, uint16_t port
     return true;
 }
 
-// Takes a packet. Returns whether it is the answer to the last question. A packet comes whole.
+// Takes a packet. Returns whether the packet is the answer to the last question. A packet comes whole.
 static bool take_answer(struct host_lookup *lookup, const struct io_event *event) {
     struct resolver_answer answer;
     if (event->result != sizeof answer || !lookup->asks)

@@ -28,7 +28,7 @@ struct host_lookup {
     struct resolver_answer answer;   // the answer to the last question; count 0: no address is known
 };
 
-// `resolver` may be NULL. The resolver and the io must outlive the lookup.
+// Makes a lookup. `resolver` may be NULL. The resolver and the io must outlive the lookup.
 void host_lookup_init(struct host_lookup *lookup, struct io *io, const struct resolver *resolver,
                       uint64_t token);
 // Asks for the addresses of `host` (up to RESOLVER_HOST_BYTES_MAX bytes), and forgets the addresses before. Returns
@@ -40,12 +40,12 @@ enum host_lookup_step host_lookup_take(struct host_lookup *lookup, const struct 
 // Returns the address to be tried, and its length in *bytes; or NULL if no address is known. The lookup owns the result
 // until the addresses are forgotten.
 const struct sockaddr *host_lookup_address(const struct host_lookup *lookup, uint32_t *bytes);
-// Goes on to the next address, because the present one has failed. Returns false if there is none, and then forgets all
-// addresses.
+// Goes on to the next address, because the present address has failed. Returns false without a next address, and then
+// forgets all addresses.
 bool host_lookup_advance(struct host_lookup *lookup);
 // Forgets the addresses, and the question that isn't answered yet.
 void host_lookup_forget(struct host_lookup *lookup);
 // Returns why no address is known, as static text.
 const char *host_lookup_fault(const struct host_lookup *lookup);
-// Ends the receive soon; host_lookup.receives says whether it has ended. host_lookup_ask begins another receive.
+// Ends the receive soon. host_lookup.receives is false after the receive's end. host_lookup_ask begins another receive.
 void host_lookup_stop(struct host_lookup *lookup);

@@ -92,8 +92,8 @@ static inline uint64_t io_wall_ms(const struct io *io) {
 // Accepts connections on a listening socket until cancelled or until a failure. IO_ACCEPTED comes for each connection.
 void io_accept(struct io *io, int socket, uint64_t token);
 // Opens a connection over TCP. Returns the fresh socket at once, or -errno. IO_CONNECTED comes once. Until then the
-// only call allowed on the socket is io_shutdown of both directions: it gives the connection up, and IO_CONNECTED comes
-// soon with an error. The address must stay until the event.
+// only call allowed on the socket is io_shutdown of both directions. That call gives the connection up, and
+// IO_CONNECTED comes soon with an error. The address must stay until the event.
 int io_connect(struct io *io, const struct sockaddr *address, uint32_t bytes, uint64_t token);
 // Makes the kernel give new connections to another socket that listens on the same address, if there is one
 // (listener_open, shared). Connections that the kernel has begun to give to this socket still come. Takes effect at
@@ -101,8 +101,8 @@ int io_connect(struct io *io, const struct sockaddr *address, uint32_t bytes, ui
 void io_yield_listener(struct io *io, int socket);
 // Receives into buffers of the pool (buffer_arrival) until cancelled, the peer's end, or an error. IO_RECEIVED comes
 // for each arrival. The receive ends with -ENOBUFS if there is no buffer (Linux 6.1 takes the next buffer before
-// anything arrives). It may end at any time (the event has `more` false): the caller then arms it again. With `most` >
-// 0, it ends with its first event, which brings at most `most` bytes (up to ARRIVAL_BYTES_MAX).
+// anything arrives). The receive may end at any time (the event has `more` false): the caller then arms it again. With
+// `most` > 0, the receive ends with its first event, which brings at most `most` bytes (up to ARRIVAL_BYTES_MAX).
 void io_receive(struct io *io, int socket, uint64_t token, uint32_t most);
 // Receives once, up to `bytes`, straight into the caller's memory. The memory must stay until the event.
 void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes);
@@ -138,7 +138,7 @@ struct io_origin {
 };
 void io_peer_origin(struct io *io, int socket, struct io_origin *out);
 // Bounds the bytes that the kernel keeps of a send, roughly and at once, as far as the kernel allows; 0 removes the
-// bound. On the same machine these are bytes that the peer hasn't read, else bytes that haven't left. A Unix socket
+// bound. With a short round trip these are bytes that the peer hasn't read, else bytes that haven't left. A Unix socket
 // keeps little anyway.
 void io_limit_backlog(struct io *io, int socket, uint32_t bytes);
 // Returns a number that changes when the peer takes bytes that were sent, as far as the kernel knows. On a Unix socket,
@@ -150,7 +150,7 @@ void io_close_socket(struct io *io, int socket);
 // IO_SIGNAL. At most one io of a process may do so.
 int io_signals(struct io *io, uint64_t token);
 
-// --- Programs. The keeper starts them (keeper.h), and reports on a socket that the hub receives from as usual
+// --- Programs. The keeper starts programs (keeper.h), and reports on a socket that the hub receives from as usual
 
 // Makes the keeper start the program that the command names. Returns at once, without waiting for the program. Returns
 // 0, with *in a socket to the program's standard input and *out a socket from its standard output. Else returns -errno:

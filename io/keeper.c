@@ -664,7 +664,7 @@ static void leave_streams(void) {
 }
 
 // Runs the keeper. Signals from a terminal or a service manager that end the hub don't end the keeper, which must
-// outlast the hub for a moment. Orphans of its programs become the keeper's children, so that it can reap them.
+// outlast the hub for a moment. Orphans of programs become the keeper's children, so that the keeper can reap them.
 __attribute__((noreturn)) static void be_keeper(struct keeper_state *state,
                                                 const struct privdrop_user *user) {
     sigset_t set;

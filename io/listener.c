@@ -26,7 +26,7 @@
 //
 // The directory of a Unix socket is locked while this process checks for another listener, until it listens itself, and
 // while it removes the file. If two hubs start at a time, one gets the path. The lock is flock's, on the directory
-// itself: it leaves no file, and works between all processes that share the directory.
+// itself. Such a lock leaves no file, and works between all processes that share the directory.
 
 enum { BACKLOG = 4096, URI_BYTES_MAX = 256, LOCK_TRIES = 500, LOCK_PAUSE_NS = 10000000 };
 

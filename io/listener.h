@@ -9,8 +9,8 @@
 struct listener {
     struct address address; // as bound; port 0 is replaced by the kernel's choice
     int socket;
-    // For a Unix socket: the open folder of its file, and the file's identity. The file is removed by both at the end,
-    // when the hub may not open folders any more.
+    // For a Unix socket: the open folder of its file, and the file's identity. With both, the file can be removed at
+    // the end, when the hub may not open folders any more.
     int folder;
     dev_t file_device;
     ino_t file_number;
@@ -21,7 +21,7 @@ struct listener {
 // TCP: sets SO_REUSEADDR and TCP_NODELAY, and on a loopback address the cheapest congestion control (accepted sockets
 // inherit the last two).
 //
-// Unix: makes the default directory (0700, after a check of its owner), removes a socket file on which no process
+// Unix: makes the default directory (0700, after a check of its owner). Removes a socket file on which no process
 // listens, and gives the new file mode 0600. The directory must be readable, and is locked meanwhile, so that only one
 // of several processes gets the path.
 //

@@ -3,7 +3,7 @@
 //
 //     arrival    Arrivals are opened one at a time, as far as there is room for their plaintext.
 //     deferred   During the handshake, which takes long, arrivals may have to wait for their turn.
-//     output     The cipher's own messages (handshake, alerts) wait here. They go before records that are sealed later.
+//     output     The cipher's own messages (handshake, alerts) wait here, and go before records sealed later.
 //     sealing    A shipment is sealed in parts, so that little of it is ahead of the socket.
 //
 // connection.c, ciphers and their tests use this header; others use connection.h.
@@ -89,7 +89,7 @@ struct secure {
     bool peer_finished : 1; // the peer has sent close_notify
     bool finished : 1;      // this side has sent close_notify
     bool broken : 1;        // nothing can be opened or sealed any more
-    bool out_of_memory : 1; // the reason why it is broken
+    bool out_of_memory : 1; // why `broken` is set
     bool truncated : 1;     // the peer closed without close_notify
 
     // Plaintext of a record: SECURE_RECORD_BYTES_MAX, or the bound that the peer has asked for

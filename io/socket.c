@@ -60,9 +60,9 @@ uint32_t io_ack_mark(struct io *io, int socket) {
 }
 
 enum {
-    SEND_BUFFER_BYTES =
-        4 * 1024 * 1024, // where the kernel doesn't choose again; it takes as much as it allows
-    SHORT_WAY_US = 500,  // round trip; with 128 KiB in flight that is 260 MB/s
+    // The send buffer if the kernel can't choose its size again (before Linux 5.14); the kernel caps this size
+    SEND_BUFFER_BYTES = 4 * 1024 * 1024,
+    SHORT_WAY_US = 500, // round trip; with 128 KiB in flight that is 260 MB/s
 };
 
 static bool is_near(int socket) {
@@ -91,12 +91,12 @@ static void unbound(int socket) {
 
 // Bounds the bytes that the kernel keeps for a slow peer. A TCP peer acknowledges bytes as they are read. With a short
 // round trip, a small send buffer therefore bounds unread bytes, too. A long round trip needs many bytes in flight:
-// there only the bytes that wait behind those are bounded.
+// only the bytes that wait behind these are bounded.
 void io_limit_backlog(struct io *io, int socket, uint32_t bytes) {
     (void)io;
     int unsent = (int)bytes;
-    if (setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent) <
-        0) // fails for a Unix socket
+    // Fails for a Unix socket
+    if (setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent) < 0)
         return;
     if (bytes > 0)
         bound(socket, bytes);
@@ -107,10 +107,10 @@ void io_limit_backlog(struct io *io, int socket, uint32_t bytes) {
 // Lets another hub take over without losing a connection. Both hubs listen on the same address (SO_REUSEPORT). The hub
 // that ends makes the kernel give all new connections to the other hub, and still accepts the connections under way.
 //
-// The kernel keeps the sockets of an address in the order in which they began to listen, and asks a filter for the
-// index of the socket that gets a connection. The filter answers 1, the second. Without a second socket, the kernel
-// chooses as without a filter, so a single hub goes on by itself. When the first socket is closed, the second takes
-// index 0, and the filter's answer has no effect.
+// The kernel keeps the sockets of an address in the order in which they began to listen. A filter returns the index of
+// the socket that gets a connection: here 1, the second. Without a second socket, the kernel chooses as without a
+// filter, so a single hub goes on. When the first socket is closed, the second takes index 0, and the filter's answer
+// has no effect.
 void io_yield_listener(struct io *io, int socket) {
     (void)io;
     struct sock_filter second = BPF_STMT(BPF_RET | BPF_K, 1);

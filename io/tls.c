@@ -30,9 +30,9 @@ struct tls {
     SSL *ssl; // NULL: no bytes have come yet, or tls_records has taken over
     struct secure_input *input;
     bool spoke; // bytes were given to secure_send
-    struct tls_secret client,
-        server;      // of the two directions, once they are agreed on; wiped when `records` has them
-    uint64_t sealed; // records sealed under the server's secret
+    // The traffic secrets of both directions, from the handshake on; wiped when `records` has them
+    struct tls_secret client, server;
+    uint64_t sealed;             // records sealed under the server's secret
     struct tls_records *records; // from the end of a handshake of TLS 1.3 on; else NULL
     X509 *certificate;           // the peer's, verified; or NULL
     STACK_OF(X509) * behind;     // the chain that the peer sent with it; or NULL
@@ -613,7 +613,7 @@ bool tls_context_dial(SSL *ssl, const char *server) {
 
 // --- Names of a certificate
 
-// Visits a name. Skips a name with a zero byte: its begin could be mistaken for the whole.
+// Visits a name. Skips a name with a zero byte: the part before that byte could be mistaken for the whole name.
 static bool show(const ASN1_STRING *name, secure_visit *visit, void *context) {
     const char *bytes = (const char *)ASN1_STRING_get0_data(name);
     int count = ASN1_STRING_length(name);

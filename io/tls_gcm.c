@@ -33,7 +33,7 @@ static bool is_usable(const IMB_MGR *library) {
     return (library->features & wanted) == wanted;
 }
 
-// Stores the functions that the library chooses for this processor. They need no manager, which is for jobs.
+// Stores the functions that the library chooses for this processor. The functions need no manager, which is for jobs.
 void tls_gcm_begin(void) {
     IMB_MGR *library = alloc_mb_mgr(0);
     if (!library)

@@ -81,9 +81,9 @@ static void uring_cancel(struct io *io, int socket, uint64_t token) {
 }
 
 static void uring_shutdown(struct io *io, int socket, int how) {
-    // io_uring gives a shutdown to a worker thread, which looks the descriptor up later. By then a close may have
-    // happened, and the number may mean another connection. Therefore earlier operations are submitted first, then the
-    // shutdown is a system call.
+    // Submits earlier operations, then shuts down by a system call. io_uring would give a shutdown to a worker thread,
+    // which looks the descriptor up later. By then a close may have happened, and the number may mean another
+    // connection.
     ring_submit(&uring_of(io)->ring);
     uring_of(io)->ring.entries++;
     shutdown(socket, how);
@@ -137,9 +137,9 @@ static bool step(struct io *io, struct io_event *event) {
     return uring_next(io, event);
 }
 
-// Returns whether multishot receive works, which no feature bit tells. Sends one byte through a socket pair, and then
-// closes the pair. Linux 6.1 tries again at once after an arrival: if the arrival took the only buffer, the receive
-// ends with -ENOBUFS before the pair's end.
+// Returns whether multishot receive works, for which there is no feature bit. Sends one byte through a socket pair, and
+// then closes the pair. Linux 6.1 tries again at once after an arrival: if the arrival took the only buffer, the
+// receive ends with -ENOBUFS before the pair's end.
 static bool multishot_works(struct io *io) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
@@ -328,8 +328,8 @@ static void wait_for_completions(struct uring_io *io, uint64_t deadline_ns) {
 }
 
 // Marks the completions that are handed out in this turn. A verb that finds the queue full submits early, and
-// completions of that must wait for the next turn: a handler that makes new events endlessly can't keep the loop from
-// running.
+// completions of such operations must wait for the next turn. So a handler that makes new events endlessly can't keep
+// the loop from running.
 static void gather(struct uring_io *io) {
     io->gathered = ring_tail(&io->ring);
     io->entered = io->ring.entries;
@@ -434,8 +434,8 @@ bool uring_next(struct io *base, struct io_event *event) {
 
 // --- Watches
 
-// Watches whether a peer that has half-closed goes altogether. The poll reports changes only, since the socket is
-// readable all the time: its end is.
+// Watches for the end of a peer that has half-closed. The poll reports changes only, since the socket is readable all
+// the time: the peer's end can be read.
 
 enum { GONE = POLLHUP | POLLERR };
 

@@ -64,7 +64,7 @@ static inline struct io_uring_sqe *uring_note_silent(struct uring_io *io, int op
     return sqe;
 }
 
-// Polls the signal descriptor, for one report or many.
+// Polls the signal descriptor. The poll may end after any report.
 void uring_watch_signals(struct uring_io *io);
 
 // The verbs io_run, io_next, io_has_arrivals and io_poll.

@@ -201,8 +201,8 @@ bool sandbox_ring_holds(void) {
 // and registered again. The kernel uses no buffer meanwhile: it works on this ring only when this thread enters, and
 // earlier uses have completed. Receives under way look the ring up at their next arrival.
 //
-// The kernel takes buffers from the front, and returned buffers are put there. They are still in the cache, even if
-// arrivals are as large as buffers and a turn fills a few. The buffers behind them are for turns that fill more.
+// The kernel takes buffers from the front, and returned buffers are put there. Returned buffers are still in the cache,
+// even if arrivals are as large as buffers and a turn fills a few. Later buffers are for turns that fill more.
 //
 // Failure: when the pool has reached its bound, ids stay free, and receives without a buffer end with -ENOBUFS.
 

@@ -69,7 +69,7 @@ static inline unsigned ring_tail(const struct ring *ring) {
 
 // --- Provided buffers
 //
-// The receive buffers that a shard's ring has on loan: the kernel picks one when bytes arrive, so memory follows
+// The receive buffers that a shard's ring has on loan. The kernel picks one when bytes arrive, so memory follows
 // traffic and not the number of connections. Only for io/uring*.c.
 
 enum { URING_BUFFERS_GROUP = 0 }; // the one buffer group of a ring
@@ -81,7 +81,7 @@ struct uring_buffers {
     uint16_t *free_ids;             // the last one freed is used first
     uint32_t free_count;
     uint32_t count;
-    uint32_t max;  // how many of them may be lent
+    uint32_t max;  // how many of `count` may be lent
     bool unlisted; // the ring isn't registered, because registering it again failed
 };
 

@@ -35,7 +35,7 @@ struct realm {
     size_t bytes; // 0: there is none
 };
 
-// Makes a REALM. `users` is the content of the users file; bytes 0: no users file. `gate` is the level from which
-// messages are held; GOVERNANCE_AUTONOMOUS: no gate. Returns false if the digest library fails.
+// Makes a REALM. `users` is the content of the users file; bytes 0: no users file. `gate` is the gate's level;
+// GOVERNANCE_AUTONOMOUS: no gate. Returns false if the digest library fails.
 bool realm_make(struct realm *out, const void *users, size_t users_bytes, enum governance gate);
 bool realm_same(const struct realm *one, const struct realm *other);

@@ -45,7 +45,7 @@ struct nats_info {
     struct span nonce;                // a string; bytes 0: none
 };
 
-// Reads the argument. Returns false if it isn't an object, or has no max_payload.
+// Reads the argument. Returns false if the argument isn't an object, or has no max_payload.
 bool nats_info_read(const uint8_t *text, struct span argument, struct nats_info *out);
 
 // --- Credentials

@@ -15,7 +15,7 @@
 
 enum {
     CLUSTER_NAME_BYTES_MAX = 64,
-    // Of an escaped name; an agent with a longer name is known on its own hub only
+    // Of an escaped name; only its own hub knows a longer name
     SUBJECT_NAME_BYTES_MAX = 1024,
     SUBJECT_BYTES_MAX = 9 + CLUSTER_NAME_BYTES_MAX + 1 + HUB_NAME_BYTES_MAX + 24 + SUBJECT_NAME_BYTES_MAX,
 };

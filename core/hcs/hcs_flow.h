@@ -14,8 +14,8 @@ enum hcs_flow_state {
 
 struct hcs_flow {
     uint32_t clients;
-    uint32_t stuck; // clients that have read nothing for long; they don't count
-    uint32_t over;  // of the other clients, those that are over or have paused
+    uint32_t stuck; // clients that have read nothing for long; such clients don't count
+    uint32_t over;  // other clients that are over or have paused
     enum hcs_flow_state told;
 };
 

@@ -1,5 +1,5 @@
-// The users of a shared MCP server, by their connections: their requests in progress, and the resources to which they
-// are subscribed. The module finds the user of a server's message that names none.
+// The users of a shared MCP server by their connections: the users' requests in progress and subscriptions to
+// resources. The module finds the user of a server's message that names none.
 //
 // The table belongs to one shard. All memory is taken from the quota. A function that gets no memory changes nothing.
 #pragma once
@@ -114,11 +114,11 @@ struct mcp_user *mcp_only_log_reader(const struct mcp_users *users);
 // Subscribes the user to a resource; does nothing the second time. Returns false without memory, if the URI is too
 // long, or at SUBSCRIPTIONS_PER_CONNECTION_MAX.
 bool mcp_subscribe(struct mcp_users *users, struct mcp_user *user, const char *uri, size_t bytes);
-// Subscribes the user for a request in progress. The subscription ends if the request is refused. It stays if the
-// request ends without a response, as the server may have subscribed.
+// Subscribes the user for a request in progress. The subscription ends if the request is refused. The subscription
+// stays if the request ends without a response, as the server may have subscribed.
 bool mcp_request_subscribe(struct mcp_users *users, uint64_t id, const char *uri, size_t bytes);
-// Removes a refused subscription. Calls `orphan` with the resource in one case: the resource has no subscribers any
-// more, and the server wasn't told of another user's unsubscription because of this subscription.
+// Removes a refused subscription. Calls `orphan` with the resource if the resource has no subscribers any more, but the
+// server wasn't told so. That happens if another user unsubscribed while this subscription was under way.
 void mcp_request_refused(struct mcp_users *users, uint64_t id, mcp_visit_uri *orphan, void *context);
 // Removes the user's subscription. Returns true if there are other subscribers, so that the server must not be told.
 bool mcp_unsubscribe(struct mcp_users *users, const struct mcp_user *user, const char *uri, size_t bytes);

@@ -309,7 +309,7 @@ static __attribute__((noinline)) void end_rare(struct pending_table *table, stru
 void pending_end(struct pending_table *table, struct pending *pending) {
     assert(pending->used && !pending->index && !pending->by_id.link &&
            (pending->has_rare || pending_is_plain(pending)));
-    assert(pending_find(table, pending_hub_id(table, pending)) == pending); // it belongs to this table
+    assert(pending_find(table, pending_hub_id(table, pending)) == pending); // `pending` belongs to this table
     wheel_disarm(&pending->timer);
     list_remove(&pending->by_source);
     list_remove(&pending->by_target);

@@ -53,8 +53,8 @@ bool trace_context_read(const char *text, size_t bytes, struct trace_context *ou
     return true;
 }
 
-// Returns whether there is a traceparent. *out is its context and *place its value; *valid is false unless there is
-// exactly one, and its value is valid.
+// Returns whether there is a traceparent, and sets *out to its context and *place to its value. *valid is true only if
+// there is exactly one, with a valid value.
 static bool find_member(const uint8_t *body, struct span meta, struct trace_context *out, bool *valid,
                         struct span *place) {
     struct json_walk walk;

@@ -21,9 +21,9 @@ struct trace_context {
 // Reads a traceparent. Returns false if W3C calls the value invalid: another form, only zeros, or version ff. A value
 // of an unknown version may be longer.
 bool trace_context_read(const char *text, size_t bytes, struct trace_context *out);
-// Finds the context of a message: in `traceparent` of `meta`, an object of `body` (bytes 0: none); else in the header
-// field of `block`, valid header lines up to `block_bytes` (0: none). A value that is invalid, or occurs twice, is
-// ignored. Returns false if there is no context.
+// Finds the context of a message. `traceparent` of `meta` goes first, an object of `body` (bytes 0: none). Next is the
+// header field in `block`, valid header lines up to `block_bytes` (0: none). A value that is invalid, or occurs twice,
+// is ignored. Returns false if there is no context.
 bool trace_context_find(const uint8_t *body, struct span meta, const uint8_t *block, uint32_t block_bytes,
                         struct trace_context *out);
 // The offsets of the parent's digits in a message: in the body and in the header block; 0: the context isn't there. A
