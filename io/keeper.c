@@ -32,7 +32,6 @@ struct keeper_child {
     pid_t group; // the process group's number, and the leader's process number
     bool reaped; // the leader has ended and been waited for
     bool group_gone;
-    bool told; // unused
     uint32_t end_ms;
     uint64_t kill_at_ms; // SIGKILL to the group; 0: not yet
     int complaints;      // the pipe of the program's standard error; -1: closed
