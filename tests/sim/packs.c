@@ -1,6 +1,6 @@
 // Packed requests on the simulated kernel: many small requests that a shard reads in one turn for one agent, of which
 // the fifth and later ones share a parcel (core/send/pack.h).
-#include "tests/sim/tell.h"
+#include "tests/sim/journaled.h"
 
 #include "core/send/outbox.h"
 
@@ -354,8 +354,106 @@ static void answers_of_a_burst_are_packed(void **state) {
     packed = 0;
     agent_serves(&play, (bool[BURST]){false});
     assert_int_equal(packed, BURST - WITHOUT_PACK);
+    assert_int_equal(counted(&play.world, COUNT_RESPONSES_FORWARDED), BURST);
     source_hears(&play, (bool[BURST]){false}, 0);
     close_play(&play);
+}
+
+static void put_answer(int64_t hub_id, unsigned id) {
+    put("{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":%u}", (long long)hub_id, id);
+}
+
+// A connection that was not asked answers requests whose hub ids it knows. So many answers have left for the source at
+// once that the next is packed from the first on.
+static void nobody_answers_for_the_target(void **state) {
+    (void)state;
+    enum { ANSWERED = OUTBOX_BUSY_FROM };
+    static struct hearing hearing;
+    struct bit body;
+    struct play play;
+    int64_t hub_ids[BURST];
+    open_plain(&play);
+    struct cable *stranger = join(&play.world, "stranger");
+    put_asks(0, BURST, "");
+    write_burst(&play.world, play.cables[1]);
+    hear_all(&hearing, &play.world, play.cables[0]);
+    for (unsigned id = 0; id < BURST; id++) {
+        assert_true(next_body(&hearing, &body));
+        hub_ids[id] = bit_integer(naive_find(body, "id"));
+    }
+    packed = 0;
+    for (unsigned id = 0; id < ANSWERED; id++)
+        put_answer(hub_ids[id], id);
+    write_burst(&play.world, play.cables[0]);
+    for (unsigned id = ANSWERED; id < BURST; id++)
+        put_answer(hub_ids[id], 1000);
+    write_burst(&play.world, stranger);
+    assert_int_equal(packed, ANSWERED - WITHOUT_PACK);
+    assert_int_equal(counted(&play.world, COUNT_DROP_RESPONSE_FOREIGN), BURST - ANSWERED);
+    assert_int_equal(play.world.shards[0]->pending.count, BURST - ANSWERED);
+    for (unsigned id = ANSWERED; id < BURST; id++)
+        put_answer(hub_ids[id], id);
+    write_burst(&play.world, play.cables[0]);
+    assert_int_equal(packed, BURST - WITHOUT_PACK);
+    source_hears(&play, (bool[BURST]){false}, 0);
+    cable_close(stranger);
+    close_play(&play);
+}
+
+// A frame of JSON lines has no length line, so it is no frame of a pack.
+static void an_agent_that_speaks_lines_gets_no_packs(void **state) {
+    (void)state;
+    static char text[HEARD_BYTES];
+    struct play play;
+    open_plain(&play);
+    struct cable *lines = world_dial_lines(&play.world);
+    static const char hello[] = "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"agent/register\","
+                                "\"params\":{\"agentId\":\"liner\"}}\n";
+    assert_true(cable_write(lines, hello, sizeof hello - 1));
+    world_settle(&play.world);
+    assert_true(cable_read(lines, (uint8_t *)text, sizeof text) > 0);
+    for (unsigned id = 0; id < BURST; id++)
+        put("{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"work\",\"params\":{\"targetAgent\":\"liner\"}}", id);
+    write_burst(&play.world, play.cables[1]);
+    assert_int_equal(packed, 0);
+    size_t count = 0;
+    for (size_t more; (more = cable_read(lines, (uint8_t *)text + count, sizeof text - count)); count += more)
+        world_settle(&play.world);
+    for (unsigned id = 0; id < BURST; id++) {
+        char *end = memchr(text, '\n', count);
+        assert_non_null(end);
+        assert_true(bit_is(naive_find((struct bit){(const uint8_t *)text, (size_t)(end - text)}, "method"),
+                           "\"work\""));
+        count -= (size_t)(end + 1 - text);
+        memmove(text, end + 1, count);
+    }
+    assert_int_equal(count, 0);
+    cable_close(lines);
+    leave_play(&play);
+}
+
+// Each approval has its line of the journal.
+static void what_the_journal_takes_is_not_packed(void **state) {
+    (void)state;
+    struct play play;
+    struct world_options options;
+    world_defaults(&options, 7, 1);
+    options.journal = "journal";
+    open_play(&play, &options);
+    for (unsigned id = 0; id < BURST; id++)
+        put("{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"governance/approval\",\"params\":{"
+            "\"checkpoint\":\"%u\",\"artifact\":{},\"decision\":\"approved\",\"approver\":\"agent\"}}",
+            id, id);
+    put_asks(BURST, 2 * BURST, ""); // which the journal doesn't take
+    write_burst(&play.world, play.cables[1]);
+    assert_int_equal(packed, BURST);
+    for (unsigned id = 0; id < BURST; id++) {
+        assert_true(line_is(&play.world, 0, id, "kind", "\"approval\""));
+        char text[16];
+        snprintf(text, sizeof text, "\"%u\"", id);
+        assert_true(line_is(&play.world, 0, id, "entry.checkpoint", text));
+    }
+    leave_play(&play);
 }
 
 int main(void) {
@@ -370,6 +468,9 @@ int main(void) {
         cmocka_unit_test(requests_with_a_token_are_not_packed),
         cmocka_unit_test(a_request_of_high_priority_overtakes_a_pack),
         cmocka_unit_test(answers_of_a_burst_are_packed),
+        cmocka_unit_test(nobody_answers_for_the_target),
+        cmocka_unit_test(an_agent_that_speaks_lines_gets_no_packs),
+        cmocka_unit_test(what_the_journal_takes_is_not_packed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
