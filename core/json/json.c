@@ -8,9 +8,9 @@
 
 // Walks one object or array, judges scalar tokens, and decodes strings and numbers.
 //
-// A walk goes from item to item. Each call takes a comma, a key with its colon, and a value, and ends with
-// JSON_END where the value's own bracket lies. A call ends with JSON_BAD at the first byte that the grammar
-// of RFC 8259 doesn't allow there. Nested containers are skipped over and not judged.
+// A walk goes from item to item. Each call reads a comma, a key with its colon, and a value. A call returns JSON_END at
+// the closing bracket of the walked value, and JSON_BAD at the first byte that the grammar of RFC 8259 doesn't allow.
+// Nested containers are skipped and not judged.
 
 // --- Numbers and literals.
 
@@ -20,13 +20,13 @@ static uint32_t digits_end(const uint8_t *text, uint32_t at, uint32_t end) {
     return behind < end ? behind : end;
 }
 
-// As digits_end, but there must be a digit.
+// Returns the offset behind the digits, as digits_end, or UINT32_MAX if there is no digit.
 static uint32_t some_digits_end(const uint8_t *text, uint32_t at, uint32_t end) {
     uint32_t behind = digits_end(text, at, end);
     return behind > at ? behind : UINT32_MAX;
 }
 
-// The offset behind the number that begins at `at` (RFC 8259 section 6), or UINT32_MAX.
+// Returns the offset behind the number that begins at `at` (RFC 8259 section 6), or UINT32_MAX.
 static uint32_t number_end(const uint8_t *text, uint32_t at, uint32_t end) {
     assert(at <= end);
     if (at < end && text[at] == '-')
@@ -82,7 +82,7 @@ void json_walk_begin(struct json_walk *walk, const uint8_t *text, struct span va
     *walk = (struct json_walk){
         .text = text,
         .at = value.at + 1,
-        .end = value.at + value.bytes - 1, // where the closing bracket lies
+        .end = value.at + value.bytes - 1, // the offset of the closing bracket
         .object = text[value.at] == '{',
     };
 }
@@ -170,23 +170,24 @@ size_t json_member_text(const uint8_t *text, struct span value, const char *key,
 
 // --- Numbers
 
-// Decodes number tokens exactly, however they are written.
+// Decodes number tokens exactly, in any spelling.
 
-// A number token taken apart: its value is `digits`, without zeros at either end, times ten to `exponent`.
+// The parts of a number token. The value is `digits`, without zeros at either end, times ten to the power of
+// `exponent`.
 struct decimal {
-    uint64_t digits; // meaningful while count is at most DECIMAL_DIGITS_MAX
+    uint64_t digits; // valid if `count` is at most DECIMAL_DIGITS_MAX
     uint64_t count;
     int64_t exponent;
 };
 
 enum {
-    DECIMAL_DIGITS_MAX = 16, // 2^53 - 1 has sixteen
+    DECIMAL_DIGITS_MAX = 16, // 2^53 - 1 has sixteen digits
     EXPONENT_BYTES_MAX = 24,
 };
-// An exponent is cut about here: past what the digits of any token can weigh up, and far from overflow.
+// Exponents stop growing about here: beyond what the digits of any token can balance, and far from overflow.
 #define EXPONENT_BOUND (INT64_C(1) << 40)
 
-// Takes one more digit. Zeros are kept back until another digit follows, so the last ones never count.
+// Takes one more digit. *zeros counts zeros until another digit follows, so trailing zeros never count.
 static void decimal_take(struct decimal *decimal, uint64_t *zeros, uint8_t byte) {
     assert(byte >= '0' && byte <= '9');
     if (byte == '0') {
@@ -194,7 +195,7 @@ static void decimal_take(struct decimal *decimal, uint64_t *zeros, uint8_t byte)
         return;
     }
     for (decimal->count += *zeros + 1; *zeros > 0; --*zeros)
-        decimal->digits *= 10; // wraps beyond sixteen digits, where it means nothing any more
+        decimal->digits *= 10; // overflows beyond sixteen digits, when `digits` isn't valid any more
     decimal->digits = decimal->digits * 10 + (uint64_t)(byte - '0');
 }
 
@@ -227,23 +228,23 @@ static struct decimal decimal_read(const uint8_t *text, uint32_t at, uint32_t en
     return decimal;
 }
 
-// The value of up to eight ASCII digits, of which the first is in the lowest byte: pairs of digits become
-// bytes, pairs of these the whole, all at once. UINT64_MAX when one of them is no digit.
+// Returns the value of up to eight ASCII digits, the first digit in the lowest byte. Pairs of digits are added to
+// bytes, and pairs of bytes to the value. Returns UINT64_MAX if any byte is no digit.
 static uint64_t digits_value(uint64_t word, uint32_t count) {
     assert(count > 0 && count <= 8);
     uint64_t digits = word ^ UINT64_C(0x3030303030303030);
     uint64_t beyond = ((digits + UINT64_C(0x7676767676767676)) | digits) & UINT64_C(0x8080808080808080);
     if (beyond & json_bits_below(8 * (uint64_t)count))
         return UINT64_MAX;
-    digits <<= 64 - 8 * count; // zeros come before
+    digits <<= 64 - 8 * count; // puts zeros before the digits
     digits = digits * 10 + (digits >> 8);
     uint64_t low = digits & UINT64_C(0x000000ff000000ff), high = digits >> 16 & UINT64_C(0x000000ff000000ff);
     assert(low <= UINT64_C(0x0000006300000063) && high <= UINT64_C(0x0000006300000063));
     return (low * UINT64_C(0x000f424000000064) + high * UINT64_C(0x0000271000000001)) >> 32;
 }
 
-// Returns the value of 1 to 16 digits and nothing else, which nearly all numbers are, the hub's own ids among
-// them. Returns UINT64_MAX for all others.
+// Returns the value of a number of 1 to 16 digits and nothing else, as nearly all numbers are, including the hub's own
+// ids. Returns UINT64_MAX for all other numbers.
 static uint64_t plain_value(const uint8_t *text, struct span number) {
     const uint8_t *first = text + number.at;
     if (number.bytes == 0 || number.bytes > 16 || (*first == '0' && number.bytes > 1))
@@ -264,7 +265,7 @@ bool json_number_whole(const uint8_t *text, struct span number, uint64_t *out) {
     bool negative = text[number.at] == '-';
     struct decimal decimal = decimal_read(text, number.at + negative, number.at + number.bytes);
     *out = 0;
-    if (decimal.count == 0) // zero, and minus zero, which is the same number
+    if (decimal.count == 0) // zero, or minus zero, which is the same number
         return true;
     if (negative || decimal.exponent < 0 || decimal.exponent > DECIMAL_DIGITS_MAX ||
         decimal.count + (uint64_t)decimal.exponent > DECIMAL_DIGITS_MAX)
@@ -276,7 +277,7 @@ bool json_number_whole(const uint8_t *text, struct span number, uint64_t *out) {
     return *out < UINT64_C(1) << 53;
 }
 
-// The digits that count, from the first that isn't zero on; returns what follows them.
+// Writes `count` digits, from the first one that isn't zero on. Returns the place behind the digits.
 static char *put_digits(char *out, const uint8_t *text, uint32_t at, uint64_t count) {
     while (count > 0 && (text[at] == '0' || text[at] == '.'))
         at++;
@@ -294,7 +295,7 @@ size_t json_number_decode(const uint8_t *text, struct span number, char *out, si
         return SIZE_MAX;
     bool negative = text[number.at] == '-';
     struct decimal decimal = decimal_read(text, number.at + negative, number.at + number.bytes);
-    if (decimal.count == 0) { // however it is written, it is one
+    if (decimal.count == 0) { // zero has one form for all spellings
         negative = false;
         decimal.exponent = 0;
     }
@@ -315,9 +316,9 @@ size_t json_number_decode(const uint8_t *text, struct span number, char *out, si
 
 // --- Equality
 
-// Whether two scalars mean the same.
+// Compares scalars by their meaning.
 
-enum { NUMBER_BYTES_MAX = 512 }; // more than an id may have
+enum { NUMBER_BYTES_MAX = 512 }; // more bytes than an id may have
 
 static bool numbers_same(const uint8_t *text, struct span value, const uint8_t *other_text,
                          struct span other) {
@@ -346,7 +347,7 @@ bool json_same(const uint8_t *text, struct span value, const uint8_t *other_text
 
 // --- Lists of names
 
-// Zero in any of its spellings: no other digit stands before the exponent.
+// Returns whether the number is zero in any spelling: no other digit stands before the exponent.
 static bool is_zero(const uint8_t *text, struct span number) {
     assert(number.bytes > 0);
     for (uint32_t at = number.at; at < number.at + number.bytes && (text[at] | 0x20) != 'e'; at++)

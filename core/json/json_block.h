@@ -1,13 +1,12 @@
-// Sixty-four bytes of JSON text at a time, as bit masks: bit i tells of the byte at offset i. For the
-// skippers of json_string.c and the walks of the lookup alone.
+// Reads 64 bytes of JSON text at a time as bit masks: bit i stands for the byte at offset i. For the skippers of
+// json_string.c, json_valid.c and the walks of the lookup alone.
 //
-// Each level of vector code has the same inline functions. An algorithm is written once as an always-inline
-// function that takes them as constant pointers. Each level makes it once, in a function with that level's
-// target attribute. The processor's level is found when the program starts. The masks are the same at every
-// level.
+// Each level of vector code has the same inline functions. An algorithm is written once, as an always-inline function
+// that takes these functions as constant pointers. Each level instantiates the algorithm in a function with the level's
+// target attribute. The processor's level is found when the program starts. The masks are the same at every level.
 //
-// A mask tells of bytes, not of grammar. The algorithm keeps the state before the block (an open string, a
-// backslash at its end) and cuts off bytes behind the text. All 64 bytes must be readable.
+// A mask describes bytes, not grammar. The algorithm keeps the state before the block (an open string, a backslash at
+// the end of the block before) and cuts off bytes behind the text. All 64 bytes must be readable.
 #pragma once
 
 #include <assert.h>
@@ -28,19 +27,19 @@ static_assert((int)JSON_BLOCK_BYTES <= (int)BUFFER_SLACK_BYTES,
 struct json_string_masks {
     uint64_t quote;
     uint64_t backslash;
-    uint64_t control; // below 0x20
+    uint64_t control; // bytes below 0x20
 };
 
 struct json_bracket_masks {
     uint64_t quote;
     uint64_t backslash;
-    uint64_t open; // of either kind
+    uint64_t open; // brackets of either kind
     uint64_t close;
 };
 
 // Masks of the tokens between strings.
 struct json_token_masks {
-    uint64_t open; // of either kind
+    uint64_t open; // brackets of either kind
     uint64_t close;
     uint64_t colon;
     uint64_t comma;
@@ -50,14 +49,14 @@ struct json_token_masks {
 typedef struct json_string_masks json_string_masks_of(const uint8_t *block);
 typedef struct json_bracket_masks json_bracket_masks_of(const uint8_t *block);
 typedef struct json_token_masks json_token_masks_of(const uint8_t *block);
-// The bytes that may stand behind the backslash of an escape.
+// Returns the bytes that may follow the backslash of an escape.
 typedef uint64_t json_escape_of(const uint8_t *block);
-// The bytes from 0x80 up.
+// Returns the bytes from 0x80 up.
 typedef uint64_t json_high_of(const uint8_t *block);
-// Whether one of four blocks has such a byte.
+// Returns whether one of four blocks has a byte from 0x80 up.
 enum { JSON_HIGH_BYTES = 4 * JSON_BLOCK_BYTES };
 typedef bool json_any_high_of(const uint8_t *blocks);
-// Bit i of the result is the parity of the bits 0 to i.
+// Returns a word whose bit i is the parity of the bits 0 to i.
 typedef uint64_t json_parity_of(uint64_t bits);
 
 #define JSON_INLINE        static inline __attribute__((always_inline))
@@ -68,7 +67,7 @@ JSON_INLINE bool likely(bool condition) {
     return __builtin_expect(condition, true);
 }
 
-// The bits below `index`; all from 64 on.
+// Returns the bits below `index`; all bits from 64 on.
 JSON_INLINE uint64_t json_bits_below(uint64_t index) {
     return index < 64 ? (UINT64_C(1) << index) - 1 : UINT64_MAX;
 }
@@ -77,9 +76,9 @@ JSON_INLINE uint32_t json_lowest(uint64_t bits) {
     return (uint32_t)__builtin_ctzll(bits);
 }
 
-// The quotes that are escaped after all or not, of those that stand behind two or more backslashes: an odd
-// run of them escapes. `floor` is where the run can't go beyond. Each run is counted once, so all of a text
-// costs no more than its length.
+// Returns which of the `doubtful` quotes, those behind two or more backslashes, are escaped: an odd run of backslashes
+// escapes. No run goes back beyond `floor`. Each run is counted once, so the cost over a whole text is at most its
+// length.
 static __attribute__((noinline, unused)) uint64_t json_quotes_escaped(const uint8_t *text, uint64_t block,
                                                                       uint64_t floor, uint64_t doubtful) {
     assert(floor <= block && doubtful != 0);
@@ -94,9 +93,9 @@ static __attribute__((noinline, unused)) uint64_t json_quotes_escaped(const uint
     return escaped;
 }
 
-// Returns the quotes of a block that are not escaped. *before holds the backslashes of the block before (0:
-// none) and is moved on. Nearly always the byte before the quote or the two before it decide, so no block
-// waits for the one before.
+// Returns the quotes of a block that are not escaped. *before has the backslashes of the block before (0: none); the
+// function sets *before to those of this block. Nearly always the one or two bytes before the quote decide, so no block
+// waits for the block before.
 JSON_INLINE uint64_t json_quotes(const uint8_t *text, uint64_t block, uint64_t floor, uint64_t quote,
                                  uint64_t backslash, uint64_t *before) {
     assert(floor <= block);
@@ -109,8 +108,8 @@ JSON_INLINE uint64_t json_quotes(const uint8_t *text, uint64_t block, uint64_t f
     return quote & ~one;
 }
 
-// The tokens that come next behind these, white space between them passed. *carry: into this block, out of
-// it.
+// Returns the tokens that come next behind `tokens`, over white space. *carry is 1 if the block begins behind such a
+// token, perhaps with white space between; the function sets *carry for the next block.
 JSON_INLINE uint64_t json_next_behind(uint64_t tokens, uint64_t space, uint64_t *carry) {
     assert(*carry <= 1 && (tokens & space) == 0);
     uint64_t starts = tokens << 1 | *carry, sum;
@@ -253,10 +252,10 @@ JSON_TARGET_AVX2 JSON_INLINE struct json_bracket_masks json_bracket_masks_avx2(c
     };
 }
 
-// White space is told by its low half byte: the table holds at each place the one character of white space
-// that ends so, or zero, which ends otherwise.
+// White space is found by its low half byte: the table has at each place the character of white space with this low
+// half, or zero, which has another low half.
 #define JSON_SPACE_TABLE ' ', 0, 0, 0, 0, 0, 0, 0, 0, '\t', '\n', 0, 0, '\r', 0, 0
-// Two tables that share a bit just where both half bytes are those of a character that may be escaped.
+// Two tables, by low and high half byte. Their entries share a bit only for a character that may be escaped.
 #define JSON_ESCAPE_LOW  0, 0, 13, 0, 8, 8, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1
 #define JSON_ESCAPE_HIGH 0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0
 
@@ -305,7 +304,7 @@ JSON_TARGET_AVX2 JSON_INLINE bool json_any_high_avx2(const uint8_t *blocks) {
     return _mm256_movemask_epi8(all) != 0;
 }
 
-// A product without carries by all ones sums each bit into all above it.
+// Computes the parity: a carry-less product with all ones adds each bit to all bits above it.
 JSON_TARGET_AVX2 JSON_INLINE uint64_t json_parity_avx2(uint64_t bits) {
     __m128i product = _mm_clmulepi64_si128(_mm_set_epi64x(0, (int64_t)bits), _mm_set1_epi8(-1), 0);
     return (uint64_t)_mm_cvtsi128_si64(product);
@@ -377,19 +376,18 @@ JSON_TARGET_AVX512 JSON_INLINE uint64_t json_parity_avx512(uint64_t bits) {
 
 // --- Depth
 
-// Finds the end of a container, 64 bytes at a time, by counting brackets. A block's brackets outside strings
-// are two masks, and as long as fewer close than are open the block is done. Only a block in which the count
-// could come to zero is looked at bracket by bracket. Any depth costs the same, and needs no memory. The
-// count can't see which kind of bracket closes which inside. For json_string.c and the walks of the lookup
-// alone.
+// Finds the end of a container, 64 bytes at a time, by counting brackets. A block's brackets outside strings are two
+// masks. If fewer brackets close than are open, the whole block is inside. Only a block in which the count could reach
+// zero is read bracket by bracket. Any depth costs the same, and needs no memory. The count ignores which kind of
+// bracket closes which. For json_string.c and the walks of the lookup alone.
 
-// State from block to block; it begins as zeros, at the bracket that opens.
+// The state from block to block. All zeros before the block with the opening bracket.
 struct json_depth {
-    uint64_t open;   // brackets that are
-    uint64_t inside; // all ones when the block begins in a string
+    uint64_t open;   // number of open brackets
+    uint64_t inside; // all ones if the block begins in a string
 };
 
-// Where in this block the bracket lies that brings `depth` to zero; JSON_BLOCK_BYTES when none does.
+// Returns the place in the block of the bracket that brings `depth` to zero; JSON_BLOCK_BYTES if there is none.
 JSON_INLINE uint32_t json_last_close(uint64_t open, uint64_t close, uint64_t depth) {
     assert((open & close) == 0);
     while (close != 0) {
@@ -402,8 +400,8 @@ JSON_INLINE uint32_t json_last_close(uint64_t open, uint64_t close, uint64_t dep
     return JSON_BLOCK_BYTES;
 }
 
-// Goes through a block: `quotes` are those that aren't escaped, `open` and `close` all brackets. Returns where the
-// last bracket closes, or JSON_BLOCK_BYTES.
+// Counts the brackets of a block. `quotes` are the unescaped quotes, `open` and `close` all brackets. Returns the place
+// where the last bracket closes, or JSON_BLOCK_BYTES.
 JSON_INLINE uint32_t json_depth_block(struct json_depth *depth, json_parity_of *parity_of, uint64_t quotes,
                                       uint64_t open, uint64_t close) {
     uint64_t in_string = parity_of(quotes) ^ depth->inside;
@@ -423,16 +421,15 @@ JSON_INLINE uint32_t json_depth_block(struct json_depth *depth, json_parity_of *
 
 // --- Digits
 
-// Stepping over digits: the hub's own ids have sixteen. Not for anyone but json.c, json_valid.c and the walks of the
-// lookup.
+// Skips digits: the hub's own ids have sixteen. For json.c, json_valid.c and the walks of the lookup alone.
 
-// Has a bit set in each of eight bytes that is no ASCII digit, and none in the others.
+// Returns a word with a bit set in each of the eight bytes that is no ASCII digit, and with zeros in the other bytes.
 JSON_INLINE uint64_t json_word_no_digits(uint64_t word) {
     uint64_t low = word & UINT64_C(0x0f0f0f0f0f0f0f0f), high = word ^ low;
     return (high ^ UINT64_C(0x3030303030303030)) |
            ((low + UINT64_C(0x0606060606060606)) & UINT64_C(0x1010101010101010));
 }
-// The offset behind the digits from `at` on; `end` or more when they go on to there.
+// Returns the offset behind the digits from `at` on; `end` or more if the digits reach `end`.
 JSON_INLINE uint32_t json_skip_digits(const uint8_t *text, uint32_t at, uint32_t end) {
     assert(at < end);
 #ifdef __SSE2__
@@ -454,8 +451,8 @@ JSON_INLINE uint32_t json_skip_digits(const uint8_t *text, uint32_t at, uint32_t
 #endif
     return at;
 }
-// Returns the offset behind a whole number without a sign, or `at` when there is none: a short cut. Bytes
-// behind the number are not looked at, but that it doesn't go on as a fraction or an exponent.
+// Returns the offset behind a whole number without a sign, or `at` if there is none: a fast path. Of the bytes behind
+// the number, only a fraction or an exponent is refused.
 JSON_INLINE uint32_t json_skip_whole_number(const uint8_t *text, uint32_t at, uint32_t end) {
     uint32_t behind = json_skip_digits(text, at, end);
     if (behind > end)

@@ -41,7 +41,8 @@ static unsigned utf8_write(uint32_t code, char out[4]) {
     return more + 1;
 }
 
-// Decodes one \u escape, or two that are a surrogate pair (RFC 8259 section 7). `at` is behind the u.
+// Decodes one \u escape, or two that are a surrogate pair (RFC 8259 section 7). `at` is behind the u. Returns the
+// offset behind, or UINT32_MAX for a malformed escape.
 static uint32_t unicode_decode(const uint8_t *text, uint32_t at, uint32_t end, char out[4], unsigned *bytes) {
     assert(text[at - 1] == 'u');
     uint32_t code = hex4(text, at, end);
@@ -64,13 +65,13 @@ static uint32_t unicode_decode(const uint8_t *text, uint32_t at, uint32_t end, c
     return at;
 }
 
-// Decodes the next 1 to 4 bytes of the string, from `at` on. Returns the offset behind, or UINT32_MAX where
-// no JSON string goes on so.
+// Decodes the next 1 to 4 bytes of the string, from `at` on. Returns the offset behind, or UINT32_MAX if the string
+// isn't JSON there.
 static uint32_t string_decode_next(const uint8_t *text, uint32_t at, uint32_t end, char out[4],
                                    unsigned *bytes) {
     assert(at < end);
     static const char escapes[] =
-        "\"\"\\\\//b\bf\fn\nr\rt\t"; // what follows the backslash, then what it means
+        "\"\"\\\\//b\bf\fn\nr\rt\t"; // pairs: the byte behind the backslash, and its meaning
     *bytes = 1;
     out[0] = (char)text[at];
     if (text[at] != '\\')
@@ -94,8 +95,7 @@ bool json_string_quoted(const uint8_t *text, struct span string) {
 #ifdef __SSE2__
 enum { PLAIN_BYTES = 16 };
 
-// Copies so many bytes, of which the first `count` are judged: whether none is a backslash, a quote or a control
-// character.
+// Copies PLAIN_BYTES. Returns whether none of the first `count` bytes is a backslash, a quote or a control character.
 static bool copy_plain_part(const uint8_t *from, size_t count, char *out) {
     __m128i bytes = _mm_loadu_si128((const __m128i *)from);
     __m128i slashes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
@@ -118,8 +118,8 @@ static bool copy_plain_part(const uint8_t *from, size_t count, char *out) {
 }
 #endif
 
-// Copies a string that means what it spells; false when it doesn't. Up to PLAIN_BYTES - 1 bytes of `out` behind the
-// string are written too.
+// Copies a string without escapes. Returns false if there is an escape or an invalid byte. May write up to PLAIN_BYTES
+// - 1 bytes of `out` behind the string.
 static bool copy_plain(const uint8_t *inside, size_t bytes, char *out) {
     for (size_t at = 0; at < bytes; at += PLAIN_BYTES)
         if (!copy_plain_part(inside + at, bytes - at, out + at))
@@ -127,7 +127,7 @@ static bool copy_plain(const uint8_t *inside, size_t bytes, char *out) {
     return true;
 }
 
-// Decodes a string that has escapes, or hardly fits. Such strings are rare. The function stands apart, since its prologue
+// Decodes a string that has escapes, or hardly fits. Such strings are rare. Not inlined, since this function's prologue
 // would slow down all other strings.
 static __attribute__((noinline)) size_t decode_any(const uint8_t *text, struct span string, char *out,
                                                    size_t capacity) {
@@ -156,7 +156,7 @@ size_t json_string_decode(const uint8_t *text, struct span string, char *out, si
         return SIZE_MAX;
     size_t inside = string.bytes - 2;
     if (inside + PLAIN_BYTES <= capacity && copy_plain(text + string.at + 1, inside, out))
-        return inside; // as nearly all are
+        return inside; // nearly all strings are plain
     return decode_any(text, string, out, capacity);
 }
 
@@ -168,7 +168,7 @@ size_t json_cut_at_character(const char *text, size_t bytes, size_t most) {
     return most;
 }
 
-// One more byte than fits is decoded, so that a character that is cut is known.
+// Decodes one more character than fits, to know whether the last character is cut.
 size_t json_string_decode_begin(const uint8_t *text, struct span string, char *out, size_t capacity) {
     size_t written = 0;
     if (!json_string_quoted(text, string))
@@ -184,7 +184,7 @@ size_t json_string_decode_begin(const uint8_t *text, struct span string, char *o
             written += bytes;
             continue;
         }
-        // The next byte is the begin of a character, or goes on with one whose begin is out.
+        // The next byte begins a character, or continues one that has been written in part.
         while (((uint8_t)unit[0] & 0xc0) == 0x80 && written > 0)
             unit[0] = out[--written];
         break;
@@ -193,7 +193,7 @@ size_t json_string_decode_begin(const uint8_t *text, struct span string, char *o
     return written;
 }
 
-// Where in a string the literal has been met; UINT32_MAX: it is something else.
+// Returns the offset behind the literal in the string; UINT32_MAX if the string doesn't begin with the literal.
 static uint32_t json_string_meet(const uint8_t *text, struct span string, const char *literal) {
     assert(json_string_quoted(text, string));
     uint32_t at = string.at + 1, end = string.at + string.bytes - 1;
@@ -219,12 +219,12 @@ bool json_string_begins(const uint8_t *text, struct span string, const char *lit
     return json_string_quoted(text, string) && json_string_meet(text, string, literal) != UINT32_MAX;
 }
 
-// A string's meaning, byte for byte: what one string escapes may lie plain in another, and an escape means up
-// to 4 bytes.
+// Reads the meaning of a string, byte by byte. A byte that one string escapes may stand plain in another string, and an
+// escape means up to 4 bytes.
 struct meaning {
     const uint8_t *text;
     uint32_t at, end;
-    unsigned read, bytes; // of the unit
+    unsigned read, bytes; // bytes read, and bytes, of `unit`
     char unit[4];
 };
 
@@ -263,16 +263,16 @@ bool json_strings_same(const uint8_t *text, struct span value, const uint8_t *ot
 
 // --- Skipping a value
 //
-// Skips over strings and containers, and judges a string, 64 bytes at a time.
+// Skips strings and containers, and judges strings, 64 bytes at a time.
 //
-// The outermost brackets of a container are of one kind, or it is refused. The way to its end is in
-// json_block.h.
+// A container is refused if its outermost brackets are not of one kind. json_block.h says how its end is found.
 //
-// On failure, when the text ends inside the value, the result is UINT32_MAX.
+// If the text ends inside the value, the result is UINT32_MAX.
 
 // --- The algorithms, once for all levels.
 
-// *plain: it holds neither a backslash nor a control character, and so is valid.
+// Returns the offset behind the string. *plain: the string has neither a backslash nor a control character, and so is
+// valid.
 JSON_INLINE uint32_t string_end(json_string_masks_of *masks_of, const uint8_t *text, uint32_t at,
                                 uint32_t end, bool *plain) {
     uint64_t before = 0, special = 0;
@@ -317,7 +317,7 @@ static uint32_t hex_digits(const uint8_t *text, uint32_t at, uint32_t end) {
     return count;
 }
 
-// The offset behind the escape whose backslash lies at `at`, or UINT32_MAX when it is none.
+// Returns the offset behind the escape whose backslash lies at `at`, or UINT32_MAX if the escape is malformed.
 static uint32_t escape_end(const uint8_t *text, uint32_t at, uint32_t end) {
     assert(at < end && text[at] == '\\');
     if (at + 1 >= end)
@@ -339,11 +339,11 @@ static uint32_t escape_end(const uint8_t *text, uint32_t at, uint32_t end) {
     }
 }
 
-// `at` and `end` enclose what is between the quotes.
+// Returns whether the content of a string, from `at` to `end` between its quotes, is valid.
 JSON_INLINE bool inside_valid(json_string_masks_of *masks_of, const uint8_t *text, uint32_t at,
                               uint32_t end) {
     assert(at <= end);
-    uint32_t passed = at; // up to here by the last escape
+    uint32_t passed = at; // the offset behind the last escape
     for (uint64_t block = at; block < end; block += JSON_BLOCK_BYTES) {
         struct json_string_masks masks = masks_of(text + block);
         uint64_t limit = json_bits_below(end - block);
@@ -364,7 +364,7 @@ JSON_INLINE bool inside_valid(json_string_masks_of *masks_of, const uint8_t *tex
     return true;
 }
 
-// A body is nearly always all ASCII.
+// Returns whether the text is ASCII, as nearly all bodies are.
 JSON_INLINE bool ascii(json_high_of *high_of, json_any_high_of *any_high_of, const uint8_t *text,
                        uint32_t end) {
     uint32_t at = 0;
@@ -377,7 +377,7 @@ JSON_INLINE bool ascii(json_high_of *high_of, json_any_high_of *any_high_of, con
     return (high | (high_of(text + at) & json_bits_below(end - at))) == 0;
 }
 
-// --- One of each a level.
+// --- The instances for each level.
 
 struct kernels {
     uint32_t (*string_end)(const uint8_t *text, uint32_t at, uint32_t end, bool *plain);
@@ -436,15 +436,14 @@ static const struct kernels kernels[JSON_LEVELS_COUNT] = {
 #endif
 };
 
-// --- The choice of the level. The choice is made before main and then only read, so threads need no order
-// among them.
+// --- The choice of the level. The level is set before main and then only read, so threads need no memory order.
 
 static enum json_level level_in_use = JSON_LEVEL_PORTABLE;
 
 static bool level_served(enum json_level level) {
     assert(level < JSON_LEVELS_COUNT);
 #if defined(__x86_64__)
-    __builtin_cpu_init(); // a constructor may come before the C library's own
+    __builtin_cpu_init(); // this constructor may run before the C library's own
     bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
                 __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt") &&
                 __builtin_cpu_supports("pclmul");

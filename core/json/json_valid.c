@@ -6,42 +6,41 @@
 
 // Judges a whole text by the grammar of RFC 8259, 64 bytes at a time, without a walk from token to token.
 //
-// A block becomes masks: strings, brackets, colons, commas, white space, and the rest, which are the scalars.
-// Each token must be one that may follow the token before it. White space between the two is stepped over by
-// an addition that carries through it. Tokens that may follow others:
+// A block becomes masks of strings, brackets, colons, commas, white space, and the rest, which are the scalars. Each
+// token must be one that may follow the token before it. An addition carries over the white space between two tokens.
+// Allowed orders:
 //
 //     behind { [           a value, or a closing bracket
 //     behind , :           a value
 //     behind a value       , } ] or :      (the end of the text, when all brackets have closed)
 //     : itself             only behind a string that follows { [ or ,       (it may be a key)
 //
-// Rules that depend on the container are left. For these the block is cut at its brackets, and a stack tells
-// the container of each stretch. In an object every value behind { or , is a string with a colon behind it.
-// In an array there is no colon. Outside there is nothing. The stack is the only thing that goes bracket by
-// bracket. Scalars are judged one by one, strings all at once, escapes where there are backslashes.
+// Other rules depend on the container. For these the block is cut at its brackets, and a stack gives the container of
+// each stretch. In an object, every value behind { or , is a string with a colon behind it. In an array there is no
+// colon. Outside all containers there is nothing. Only the stack goes bracket by bracket. Scalars are judged one by
+// one, strings all at once, and escapes only if there are backslashes.
 //
-// The state in which a block begins (a string, a scalar, behind which token) is carried as one bit each. A
-// fault ends the judging at its block. All before the fault was judged as it is, so masks behind the fault
-// don't matter.
+// The state at the start of a block (in a string, in a scalar, behind which token) is one bit each. Judging ends at the
+// block with a fault. All before the fault was judged correctly, so wrong masks behind the fault don't matter.
 
 enum container { ARRAY, OBJECT, OUTSIDE, CONTAINERS_COUNT };
 
-enum { STACK_SLACK = JSON_BLOCK_BYTES + 1 }; // a block's brackets may leave the stack on either side
+enum { STACK_SLACK = JSON_BLOCK_BYTES + 1 }; // a block's brackets may go beyond the stack on either side
 
-// State from block to block, in registers if it can.
+// The state from block to block, kept in registers if possible.
 struct carry {
     uint64_t inside;      // all ones: the block begins in a string
-    uint64_t may_be_key;  // that string follows { [ or ,
+    uint64_t may_be_key;  // with `inside`: the string follows { [ or ,
     uint64_t escaped;     // the block's first byte is escaped
-    uint64_t scalar;      // the byte before it belongs to a scalar
+    uint64_t scalar;      // the byte before the block belongs to a scalar
     uint64_t after_open;  // the last token was { or [
-    uint64_t after_comma; // it was a comma
-    uint64_t after_colon; // it was a colon
-    uint64_t after_key;   // it was a string that may be a key
+    uint64_t after_comma; // the last token was a comma
+    uint64_t after_colon; // the last token was a colon
+    uint64_t after_key;   // the last token was a string that may be a key
     uint64_t first;       // the block begins with the text's first token
 };
 
-// The containers that are open.
+// The open containers.
 struct stack {
     int32_t depth;
     uint8_t kinds[STACK_SLACK + JSON_GRAMMAR_DEPTH_MAX + STACK_SLACK]; // enum container, from STACK_SLACK on
@@ -49,8 +48,8 @@ struct stack {
 
 // --- Strings.
 
-// The bytes behind a backslash that is not itself escaped. As simdjson finds them: the runs of backslashes
-// that begin at odd places are added to all, and the parity of where a run ends tells whether it escapes.
+// Returns the bytes behind unescaped backslashes. As in simdjson: the runs of backslashes that begin at odd places are
+// added to all backslashes, and the parity of the place where a run ends tells whether the run escapes the next byte.
 JSON_INLINE uint64_t find_escaped(struct carry *carry, uint64_t backslash) {
     assert(carry->escaped <= 1);
     const uint64_t even = UINT64_C(0x5555555555555555);
@@ -70,8 +69,8 @@ static bool hex(uint8_t byte) {
     return (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'f');
 }
 
-// Returns whether four hexadecimal digits stand behind each u that is escaped. Digits may lie in the slack:
-// the string has then no end.
+// Returns whether four hexadecimal digits follow each escaped u. The digits may lie in the slack: the string then has
+// no end.
 static __attribute__((noinline)) bool hex_follows(const uint8_t *block, uint64_t escaped) {
     assert(escaped != 0);
     for (; escaped != 0; escaped &= escaped - 1) {
@@ -84,7 +83,7 @@ static __attribute__((noinline)) bool hex_follows(const uint8_t *block, uint64_t
 
 // --- Between strings.
 
-// Where the strings end that begin at these quotes.
+// Returns where the strings end that begin at these quotes.
 JSON_INLINE uint64_t ends_of(uint64_t quotes, uint64_t in_string, uint64_t *carry) {
     assert(*carry <= 1 && (quotes & ~in_string) == 0);
     uint64_t with_carry, sum;
@@ -94,7 +93,7 @@ JSON_INLINE uint64_t ends_of(uint64_t quotes, uint64_t in_string, uint64_t *carr
     return sum & ~in_string;
 }
 
-// Bytes that may follow a scalar; any other byte belongs to it.
+// Bytes that may follow a scalar; any other byte belongs to the scalar.
 static const bool ends_scalar[256] = {
     [' '] = true, ['\n'] = true, ['\r'] = true, ['\t'] = true, [','] = true, [':'] = true,
     ['"'] = true, ['['] = true,  [']'] = true,  ['{'] = true,  ['}'] = true,
@@ -119,8 +118,8 @@ JSON_INLINE bool scalar_valid(const uint8_t *text, uint32_t at, uint32_t end) {
     return behind == end || (behind < end && ends_scalar[text[behind]]);
 }
 
-// Goes through the brackets of a block with the stack. `forbidden` says for each container what must not be
-// in it. All that is wrong is gathered, so that nothing here has to be guessed by the processor.
+// Judges the brackets of a block with the stack. `forbidden` has for each container the bytes that may not be in it.
+// All faults are collected in one word, so that the processor has no branch to predict.
 JSON_INLINE bool brackets_valid(struct stack *stack, const uint8_t *block, uint64_t brackets,
                                 const uint64_t forbidden[CONTAINERS_COUNT]) {
     assert(stack->depth >= 0 && stack->depth <= JSON_GRAMMAR_DEPTH_MAX);
@@ -128,7 +127,7 @@ JSON_INLINE bool brackets_valid(struct stack *stack, const uint8_t *block, uint6
     int32_t depth = stack->depth, deepest = depth;
     uint64_t bad = 0, left = UINT64_MAX;
     for (; brackets != 0; brackets &= brackets - 1) {
-        uint64_t passed = brackets ^ (brackets - 1); // up to this bracket and with it
+        uint64_t passed = brackets ^ (brackets - 1); // the bits up to and including this bracket
         uint8_t byte = block[json_lowest(brackets)];
         uint8_t kind = byte >> 5 & 1; // enum container
         bool close = (byte & 4) != 0;
@@ -185,9 +184,9 @@ JSON_INLINE bool tokens_valid(struct carry *carry, struct stack *stack, json_tok
     return true;
 }
 
-// --- All.
+// --- The whole text.
 
-// Over the blocks from here on that are all plain characters of a string.
+// Returns the first block from `block` on that has more than plain characters of a string.
 JSON_INLINE uint32_t skip_plain(json_string_masks_of *strings_of, const uint8_t *text, uint32_t block,
                                 uint32_t end) {
     assert(block <= end);
@@ -216,7 +215,8 @@ JSON_INLINE bool valid(json_string_masks_of *strings_of, json_token_masks_of *to
             return false;
         uint64_t quotes = strings.quote & limit & ~escaped;
         uint64_t in_string = parity_of(quotes) ^ carry.inside;
-        bool within = quotes == 0 && carry.inside != 0; // a string that began before and goes on behind
+        // A string that began in an earlier block and goes on in the next one
+        bool within = quotes == 0 && carry.inside != 0;
         carry.inside = (uint64_t)((int64_t)in_string >> 63);
         if ((strings.control & in_string & limit) != 0)
             return false;
@@ -260,11 +260,11 @@ bool json_valid(const uint8_t *text, uint32_t bytes) {
     return json_grammar_valid(text, bytes);
 }
 
-// --- Where a fault is
+// --- The place of a fault
 
-// A whole text judged by the grammar of RFC 8259 alone, byte by byte, with a bit a level for what is open.
-// The slow judge, for the few texts that simdjson refuses for more than their grammar, and to find where a
-// text is broken that the judge of json_valid.c refused.
+// Judges a whole text by the grammar of RFC 8259 alone, byte by byte, with one bit for each open container. Slow: for
+// the few texts that simdjson refuses for more than their grammar, and to find the fault in a text that json_valid
+// refused.
 
 enum { OBJECT_BIT_WORDS = JSON_GRAMMAR_DEPTH_MAX / 64 };
 
@@ -274,7 +274,7 @@ struct validator {
     uint32_t end;
     uint32_t depth;
     bool too_deep;
-    uint64_t object[OBJECT_BIT_WORDS]; // bit d: what is open at depth d + 1 is an object
+    uint64_t object[OBJECT_BIT_WORDS]; // bit d: the open container at depth d + 1 is an object
 };
 
 static bool in_object(const struct validator *validator) {
@@ -324,7 +324,7 @@ static bool take_scalar(struct validator *validator) {
     return true;
 }
 
-// Takes the opening bracket that is next. *empty: and the closing one behind it.
+// Takes the opening bracket at `at`. *empty: the container is empty, and its closing bracket comes next.
 static bool take_open(struct validator *validator, bool object, bool *empty) {
     assert(validator->at < validator->end && validator->text[validator->at] == (object ? '{' : '['));
     validator->too_deep = validator->depth == JSON_GRAMMAR_DEPTH_MAX;
@@ -341,7 +341,7 @@ static bool take_open(struct validator *validator, bool object, bool *empty) {
     return *empty || !object || take_key(validator);
 }
 
-// Behind a value: closes what closes here, up to a comma and to the next value. *done: the outermost value
+// Takes the closing brackets behind a value, then a comma and the key of the next value. *done: the outermost value
 // ended.
 static bool take_separator(struct validator *validator, bool *done) {
     assert(validator->depth <= JSON_GRAMMAR_DEPTH_MAX);
@@ -351,7 +351,7 @@ static bool take_separator(struct validator *validator, bool *done) {
     return *done || (json_grammar_take(validator, ',') && (!in_object(validator) || take_key(validator)));
 }
 
-// The judge has come to the end of the value, or stands where it is broken.
+// Takes a value. On failure, validator->at is the place of the fault.
 static bool take_value(struct validator *validator) {
     for (bool done = false; !done;) {
         bool object = next_is(validator, '{'), empty = true;
