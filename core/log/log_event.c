@@ -54,7 +54,7 @@ const struct log_kind *log_kind_of(enum log_event event) {
 
 // --- A line
 
-// The room that must be left behind a text: for its end, and for the name and some bytes of each later field.
+// The bytes that must be left behind a text: for its end, and for the name and some bytes of each later field.
 enum { TAIL_BYTES = 8, LATER_BYTES = 96 };
 
 struct line {
@@ -71,7 +71,8 @@ static void put(struct line *line, const char *text) {
     line->used += bytes;
 }
 
-// One character of a text as the format has it: four bytes, of which a backslash or a quote is two, or five. Returns its bytes.
+// Encodes one character of a text for the format: `length` bytes, or for length 0 one byte that must be escaped.
+// Returns the number of bytes written.
 static size_t encode(enum log_format format, const uint8_t *bytes, size_t length, char out[8]) {
     char plain[4];
     size_t count = length, used = 0;
@@ -88,7 +89,7 @@ static size_t encode(enum log_format format, const uint8_t *bytes, size_t length
     return used;
 }
 
-// As much of a text as leaves `later` bytes of room.
+// Adds as much of a text as leaves `later` bytes of room.
 static void put_text(struct line *line, const char *text, size_t bytes, size_t later) {
     size_t end = line->capacity - later - TAIL_BYTES;
     assert(later + TAIL_BYTES < line->capacity);
@@ -105,7 +106,7 @@ static void put_text(struct line *line, const char *text, size_t bytes, size_t l
     }
 }
 
-// Whether logfmt has a value without quotes.
+// Returns whether logfmt writes the value without quotes.
 static bool is_plain(const char *text, size_t bytes) {
     assert(text || bytes == 0);
     for (size_t at = 0; at < bytes; at++)
@@ -216,7 +217,8 @@ size_t log_printable(const uint8_t *bytes, size_t count) {
     if (first < 0x80)
         return first >= 0x20 && first != 0x7f;
     size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    uint32_t least = length == 4 ? 0x10000 : length == 3 ? 0x800 : 0xa0; // to 0x9f: more control characters
+    // Up to 0x9f: more control characters
+    uint32_t least = length == 4 ? 0x10000 : length == 3 ? 0x800 : 0xa0;
     uint32_t point = first & (0x7fu >> length);
     if (first < 0xc2 || first > 0xf4 || length > count)
         return 0;

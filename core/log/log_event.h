@@ -1,4 +1,4 @@
-// The log: a closed table of events, and the line of one in each format.
+// The log: the table of all events, and the line of an event in each format.
 //
 // To add an event:
 //   1. Add a row to the enumeration below, and a row of its name, level and fields to log_event.c.
@@ -15,8 +15,8 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_D
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_LOGFMT, LOG_FORMAT_JSON, LOG_FORMATS_COUNT };
 
 enum {
-    LOG_EVENT_BYTES = 8 << 10, // of a line at most, with its end
-    LOG_FIELDS_MAX = 8,        // of an event
+    LOG_EVENT_BYTES = 8 << 10, // most bytes of a line, with its end
+    LOG_FIELDS_MAX = 8,        // most fields of an event
 };
 
 enum log_event {
@@ -28,26 +28,26 @@ enum log_event {
     LOG_RELOAD_FAILED,
     LOG_DRAINING,
     LOG_STOPPED,
-    LOG_FAILED, // `stopped`, too: at the level error
+    LOG_FAILED, // the event `stopped` at level error
     LOG_CONFIG_FAULT,
-    LOG_CONFIG_WARNING, // `config_fault`, too: the hub runs all the same
+    LOG_CONFIG_WARNING, // the event `config_fault` at level warning: the hub runs nevertheless
     LOG_IO_FALLBACK,
     LOG_WALL_MISSING,
     LOG_JOURNAL_FAILED,
     LOG_JOURNAL_RESTORED,
     LOG_DESCRIPTORS_EXHAUSTED,
     LOG_CONNECTIONS_EXHAUSTED,
-    LOG_NOTICE, // what has no name of its own
+    LOG_NOTICE, // a message without an event of its own
     // Children.
     LOG_CHILD_STARTED,
     LOG_CHILD_ENDED,
-    LOG_CHILD_DOWN,  // it is not started again
-    LOG_CHILD_FAULT, // a child does what it must not, or lacks what it needs
+    LOG_CHILD_DOWN,  // the child is not started again
+    LOG_CHILD_FAULT, // a child breaks a rule, or lacks something that it needs
     LOG_CHILD_SAID,
     // Other hubs.
     LOG_LINK_UP,
     LOG_LINK_DOWN,
-    LOG_LINK_FAULT, // what a server says, or lacks
+    LOG_LINK_FAULT, // an error from a server, or something that the server lacks
     LOG_MEMBER,     // another hub comes, goes, or isn't served
     LOG_NAME_CONFLICT,
     // Peers and messages.
@@ -66,15 +66,15 @@ enum log_event {
 struct log_kind {
     const char *name;
     enum log_level level;
-    uint32_t per_second;                    // lines at most; 0: any number
-    bool is_bare;                           // in `text` nothing stands before the message
-    bool is_silent;                         // `text` has no line of it
-    const char *fields[LOG_FIELDS_MAX + 1]; // names, ended by NULL
+    uint32_t per_second;                    // most lines a second; 0: no limit
+    bool is_bare;                           // the format `text` puts no "patchbayd: " before the message
+    bool is_silent;                         // the format `text` has no line for the event
+    const char *fields[LOG_FIELDS_MAX + 1]; // names of the fields, ended by NULL
 };
 
 const struct log_kind *log_kind_of(enum log_event event);
 
-// The value of a field: a text or a number. A field with neither isn't known, and is left out of the line.
+// The value of a field: a text or a number. A field with neither is left out of the line.
 struct log_field {
     const char *text;
     size_t bytes;
@@ -85,28 +85,30 @@ struct log_field {
 struct log_record {
     enum log_event event;
     uint64_t unix_ms;
-    const struct log_field *fields; // as many as the row has, in its order
+    const struct log_field *fields; // as many as the event's row has, in its order
     uint32_t field_count;
-    uint64_t suppressed; // events of this kind that had no line, since the last that had one; 0: no field
-    const char *message; // in words
+    uint64_t suppressed; // events of this kind without a line since the last line; 0: no field
+    const char *message; // the message in words
     size_t message_bytes;
 };
 
-// Writes the line of a record with its line feed into `capacity` bytes, 1024 to LOG_EVENT_BYTES. A text that finds no room is
-// cut at the end of a character, and ends in `...`. `is_journal`: the level stands before the line as the journal of systemd
-// reads levels. Returns the number of bytes; 0: this format has no line for the event.
+// Writes the line of a record with its line feed to `out`; `capacity` is 1024 to LOG_EVENT_BYTES. A text that doesn't
+// fit is cut at the end of a character, and ends in `...`. `is_journal`: the line begins with its level in the form of
+// systemd's journal. Returns the number of bytes; 0: this format has no line for the event.
 size_t log_event_format(const struct log_record *record, enum log_format format, bool is_journal, char *out,
                         size_t capacity);
 
 // --- Escapes
 //
 // Escapes text from outside for a log. Control characters, hidden characters and bytes that aren't UTF-8 are written as
-// \xNN, so that nobody can forge a line or speak to a terminal.
+// \xNN, so that nobody can forge a line or send commands to a terminal.
 
-// Returns whether a character can't be seen or changes the order in which a line is shown: marks of direction, separators of lines,
-// characters without width, tags. Control characters are others. Selectors of variants (U+FE00 to U+FE0F) are shown.
+// Returns whether a character can't be seen or changes the order in which a line is shown: marks of direction,
+// separators of lines, characters without width, tags. Control characters don't count, nor do variation selectors
+// (U+FE00 to U+FE0F).
 bool log_is_hidden(uint32_t point);
-// Returns how many bytes the character at `bytes` has, of which `count` (at least 1) are there. 0: it must be escaped.
+// Returns the number of bytes of the character at `bytes`, of which `count` (at least 1) may be read. 0: the first byte
+// must be escaped.
 size_t log_printable(const uint8_t *bytes, size_t count);
-// Escapes `count` bytes to `out`, which has room for four times as many; returns how many there are.
+// Escapes `count` bytes to `out`, which must have room for four times as many. Returns the number of bytes written.
 size_t log_escape(const uint8_t *bytes, size_t count, char *out);

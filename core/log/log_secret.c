@@ -10,7 +10,7 @@
 
 enum { STARS = 3, BEARER_BYTES_MIN = 8, JWT_BYTES_MIN = 20, SEED_BYTES = 58, TOKEN_BYTES_MIN = 40 };
 
-// Puts stars in the place of `count` bytes at `at`, and moves *bytes. Returns what follows the stars.
+// Replaces `count` bytes at `at` by stars, and reduces *bytes. Returns the offset behind the stars.
 static size_t put_stars(char *text, size_t *bytes, size_t at, size_t count) {
     size_t stars = count < STARS ? count : STARS;
     assert(at + count <= *bytes);
@@ -29,7 +29,8 @@ static bool is_base64url(char byte) {
            byte == '-' || byte == '_';
 }
 
-// Up to the last @ of the word: a password that has one, or a slash, is no URL, and yet a password.
+// Returns the bytes up to the last @ of the word: a password with an @ or a slash makes no valid URL, but must be
+// hidden, too.
 static size_t url_bytes(const char *text, size_t bytes) {
     size_t found = 0;
     for (size_t at = 0; at < bytes && !is_blank_or_quote(text[at]); at++)
@@ -51,7 +52,7 @@ static int base64_value(char byte) {
     return found ? (int)(found - alphabet) : -1;
 }
 
-// NAME:PASSWORD in base64. A word without a colon in it, such as `authentication`, is none.
+// Returns the bytes of NAME:PASSWORD in base64. A word without a colon inside, such as `authentication`, is none.
 static size_t basic_bytes(const char *text, size_t bytes) {
     unsigned bits = 0, held = 0;
     bool has_colon = false;
@@ -67,7 +68,7 @@ static size_t basic_bytes(const char *text, size_t bytes) {
     return has_colon ? at : 0;
 }
 
-// As `patchbay token new` makes them.
+// Returns the bytes of a token of `patchbay token new`.
 static size_t token_bytes(const char *text, size_t bytes) {
     size_t at = 0;
     while (at < bytes && is_base64url(text[at]))
@@ -89,11 +90,11 @@ static size_t seed_bytes(const char *text, size_t bytes) {
     return at == SEED_BYTES ? at : 0;
 }
 
-// A form of credentials: what stands before one, and how many bytes of what follows belong to it; 0: there is none. `is_own`: what
-// stands before belongs to it.
+// A form of credentials. `head` is the text before a credential. `bytes` returns how many of the following bytes belong
+// to the credential; 0: none. `is_own`: the head belongs to the credential.
 static const struct form {
     const char *head;
-    bool is_own, is_word; // is_word: it begins a word
+    bool is_own, is_word; // is_word: the head begins a word
     size_t (*bytes)(const char *text, size_t bytes);
 } forms[] = {
     {"://", false, false, url_bytes},     {"bearer ", false, true, bearer_bytes},
@@ -126,7 +127,7 @@ size_t log_hide_credentials(char *text, size_t bytes) {
 
 // --- Values by their name
 
-// The ends of names that tell of a secret, in lower case. `_` stands for `-`, `_` or a blank, or for nothing.
+// Ends of the names of secrets, in lower case. `_` stands for `-`, `_`, a blank, or nothing.
 static const char *const secret_names[] = {"password",   "passwd",     "passphrase",  "secret",
                                            "token",      "api_key",    "access_key",  "private_key",
                                            "secret_key", "credential", "credentials", "authorization"};
@@ -135,7 +136,7 @@ static bool is_letter_of(char letter, char byte) {
     return (byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : byte) == letter;
 }
 
-// Whether the text up to `end` ends with the name, whatever stands before the name: `DB_PASSWORD`.
+// Returns whether the text up to `end` ends with the name. Any text may stand before the name: `DB_PASSWORD`.
 static bool ends_with_name(const char *text, size_t end, const char *name) {
     size_t left = strlen(name);
     for (; left > 0 && end > 0; left--) {
@@ -149,7 +150,7 @@ static bool ends_with_name(const char *text, size_t end, const char *name) {
     return left == 0;
 }
 
-// The name that the text up to `end` ends with; `count`: none.
+// Returns the index of the secret name that the text up to `end` ends with; `count`: none.
 static size_t find_name(const char *text, size_t end, size_t count) {
     size_t index = 0;
     assert(count == sizeof secret_names / sizeof *secret_names);
@@ -158,7 +159,8 @@ static size_t find_name(const char *text, size_t end, size_t count) {
     return index;
 }
 
-// Whether `=` or `:` at `at` stands behind a name of a secret, which may be in quotes, also escaped ones.
+// Returns whether the `=` or `:` at `at` follows a secret's name, which may be in quotes, even escaped ones. Sets
+// *has_scheme for `authorization`.
 static bool is_behind_name(const char *text, size_t at, bool *has_scheme) {
     size_t end = at;
     assert(text[at] == '=' || text[at] == ':');
@@ -169,7 +171,7 @@ static bool is_behind_name(const char *text, size_t at, bool *has_scheme) {
     return index < count;
 }
 
-// How many bytes the value at `at` has. In quotes it may have blanks.
+// Returns how many bytes the value at `at` has. A value in quotes may have blanks.
 static size_t value_bytes(const char *text, size_t bytes, size_t at, char quote) {
     size_t end = at;
     while (end < bytes && text[end] != '\n' &&
@@ -178,7 +180,7 @@ static size_t value_bytes(const char *text, size_t bytes, size_t at, char quote)
     return end - at;
 }
 
-// Moves behind blanks, and behind a quote, which is returned; 0: there is none.
+// Moves *at behind blanks and a quote. Returns the quote; 0: there is none.
 static char skip_to_value(const char *text, size_t bytes, size_t *at) {
     while (*at < bytes && (text[*at] == ' ' || text[*at] == '\t'))
         ++*at;
@@ -188,7 +190,8 @@ static char skip_to_value(const char *text, size_t bytes, size_t *at) {
     return is_quote ? text[(*at)++] : '\0';
 }
 
-// Moves behind a scheme of HTTP and its blank. Another first word is the credential itself.
+// Returns the offset behind a scheme of HTTP and its blank, or `at` if there is none: another first word is the
+// credential itself.
 static size_t skip_scheme(const char *text, size_t bytes, size_t at) {
     static const char *const schemes[] = {"bearer ", "basic ", "digest ", "token ", "apikey ", "negotiate "};
     for (size_t index = 0; index < sizeof schemes / sizeof *schemes; index++) {
@@ -216,7 +219,7 @@ size_t log_hide_named(char *text, size_t bytes) {
 
 // --- Words of a command
 
-// Ends of names that tell of a secret in a command, beside secret_names. In what a program says they may be ordinary words.
+// Ends of the names of secrets in a command, besides secret_names. In a program's output these may be ordinary words.
 static const char *const argument_names[] = {"auth", "bearer", "cookie", "jwt", "pass", "passcode", "pwd"};
 
 static bool ends_with_any(const char *text, size_t end) {
@@ -229,8 +232,8 @@ static bool ends_with_any(const char *text, size_t end) {
     return index < count;
 }
 
-// Where the value begins that has a name of a secret before it; `bytes`: the word has none. Behind a blank, as in the command of
-// `sh -c`, the name must be an option's. Quotes that belong to the name may stand behind it.
+// Returns the offset of the value behind a secret's name in the word; `bytes`: there is none. Before a blank, as in the
+// command of `sh -c`, the name must be an option's. Quotes that belong to the name may follow the name.
 static size_t find_value(const char *word, size_t bytes) {
     for (size_t at = 0, option = 0; at < bytes; at++) {
         bool is_blank = (unsigned char)word[at] <= ' ';
@@ -247,11 +250,11 @@ static size_t find_value(const char *word, size_t bytes) {
     return bytes;
 }
 
-// Whether the next word is the value of this one: of an option, of a header's name, of a scheme of HTTP. `is_value`: this one is the
-// value of the word before, as in `Authorization: Bearer VALUE`.
+// Returns whether the next word is this word's value: of an option, of a header's name, of a scheme of HTTP.
+// `is_value`: this word is the value of the word before, as in `Authorization: Bearer VALUE`.
 static bool awaits_value(const char *word, size_t bytes, bool is_value) {
     static const char *const schemes[] = {"bearer", "basic", "digest", "token", "apikey", "negotiate"};
-    enum { OWN = 2 }; // so many schemes are no other words
+    enum { OWN = 2 }; // the first OWN schemes are no ordinary words
     bool is_header = bytes > 0 && word[bytes - 1] == ':';
     bool is_option = bytes > 0 && *word == '-' && !memchr(word, '=', bytes);
     if ((is_header || is_option) && ends_with_any(word, bytes - is_header))
@@ -262,7 +265,7 @@ static bool awaits_value(const char *word, size_t bytes, bool is_value) {
     return false;
 }
 
-// Adds a word of a command in quotes, if it needs any.
+// Adds a word of a command, in quotes if it needs any.
 static void add_quoted(struct text *out, const char *word, size_t bytes) {
     bool is_plain = bytes > 0;
     for (size_t at = 0; at < bytes; at++)
@@ -276,7 +279,8 @@ static void add_quoted(struct text *out, const char *word, size_t bytes) {
     text_add(out, "'", !is_plain);
 }
 
-// Adds the word with `***` for its credentials. The user of a URL ends at the last @: in quotes a password may have blanks and quotes.
+// Adds the word with `***` for its credentials. The user of a URL ends at the last @: in quotes a password may have
+// blanks and quotes.
 static void add_without_credentials(struct text *out, const char *word, size_t bytes) {
     assert(bytes > 0);
     const char *scheme = memmem(word, bytes, "://", 3), *user = scheme ? scheme + 3 : NULL;
@@ -289,7 +293,8 @@ static void add_without_credentials(struct text *out, const char *word, size_t b
     out->length = out->failed ? 0 : log_hide_credentials(out->bytes, out->length);
 }
 
-// Adds a word of a command, `raw` bytes of which stand for it, as they are where nothing of the word is hidden.
+// Adds a word of a command. `raw` is the word as the command spells it, and is added unchanged if nothing of the word
+// is hidden.
 static void add_word(struct text *out, const struct text *word, const char *raw, size_t raw_bytes,
                      bool is_value) {
     struct text shown = {0};
@@ -335,7 +340,7 @@ void log_hide_command(const char *command, struct text *out) {
 
 // --- One secret
 
-// How many bytes of the text's end are the beginning of the secret.
+// Returns how many bytes of the text's end are the beginning of the secret.
 static size_t cut_bytes(const char *text, size_t bytes, const char *secret, size_t secret_bytes) {
     size_t count = bytes < secret_bytes ? bytes : secret_bytes;
     assert(secret_bytes >= LOG_SECRET_BYTES_MIN);
@@ -344,7 +349,8 @@ static size_t cut_bytes(const char *text, size_t bytes, const char *secret, size
     return count >= LOG_SECRET_BYTES_MIN ? count : 0;
 }
 
-// Hides the places where the secret is spelled otherwise. Only a text with an escape, or with a blank in the secret, can have one.
+// Hides the secret where it is spelled with escapes. Only a text with an escape, or a secret with a blank, can have
+// such a place.
 static size_t hide_spelled(char *text, size_t bytes, const char *secret, size_t secret_bytes) {
     bool has_blank = memchr(secret, ' ', secret_bytes) != NULL;
     if (!has_blank && !memchr(text, '%', bytes) && !memchr(text, '\\', bytes))

@@ -28,8 +28,8 @@ static bool is_number(const char *text, size_t bytes, size_t count, uint32_t num
     return found == number;
 }
 
-// Returns how many bytes of UTF-8 the character at `secret` has, and writes its code point. A byte that is no UTF-8 counts
-// as one character.
+// Returns how many bytes of UTF-8 the character at `secret` has, and sets *point to its code point. A byte that is no
+// UTF-8 counts as one character.
 static size_t character_at(const char *secret, size_t bytes, uint32_t *point) {
     uint8_t first = (uint8_t)*secret;
     size_t length = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
@@ -40,7 +40,8 @@ static size_t character_at(const char *secret, size_t bytes, uint32_t *point) {
     return length;
 }
 
-// A character as \uNNNN, two of them past U+FFFF. Returns how many bytes of the text that takes, 0: it doesn't stand there.
+// Returns how many bytes of the text are the character as \uNNNN, or as two of these above U+FFFF. 0: the text doesn't
+// begin with such an escape.
 static size_t unicode_bytes(const char *text, size_t bytes, uint32_t point) {
     enum { ONE = 6 };
     if (bytes < ONE || text[0] != '\\' || text[1] != 'u')
@@ -52,7 +53,7 @@ static size_t unicode_bytes(const char *text, size_t bytes, uint32_t point) {
     return is_pair && is_number(text + 2, 4, 4, high) && is_number(text + ONE + 2, 4, 4, low) ? 2 * ONE : 0;
 }
 
-// A byte as an escape. Returns how many bytes of the text that takes, 0: none.
+// Returns how many bytes of the text are an escape of this byte; 0: none.
 static size_t escape_bytes(const char *text, size_t bytes, char byte) {
     static const char plain[] = "\n\t\r\b\f", letters[] = "ntrbf";
     uint8_t number = (uint8_t)byte;
@@ -103,7 +104,7 @@ static void spell_hex(const char *secret, size_t bytes, const char *digits, secr
     sink(context, text, 2 * bytes);
 }
 
-// Six bits of the secret, as if `before` bytes stood before it.
+// Returns six bits of the secret, as if `before` bytes stood before the secret.
 static uint32_t six_bits(const char *secret, size_t before, size_t index) {
     uint32_t bits = 0;
     for (size_t bit = 6 * index; bit < 6 * index + 6; bit++)
