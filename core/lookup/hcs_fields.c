@@ -13,7 +13,7 @@ static const struct {
 #undef X
 };
 
-// Which key a valid JSON string means; STREAM_KEYS_COUNT: none.
+// Returns the key of that name; STREAM_KEYS_COUNT: none.
 static enum hcs_fields_key key_of(const char *name, size_t bytes) {
     enum hcs_fields_key key = 0;
     while (key < STREAM_KEYS_COUNT &&
@@ -43,16 +43,17 @@ static void hcs_fields_record(struct hcs_fields *frame, const uint8_t *body, enu
 }
 
 static void hcs_fields_member(struct hcs_fields *frame, const uint8_t *body, const struct json_item *item) {
-    char name[NAME_BYTES_MAX + 8]; // with room for whole words
+    char name[NAME_BYTES_MAX + 8]; // with room for json_string_decode's whole words
     size_t bytes = json_string_decode(body, item->key, name, sizeof name);
-    if (bytes == SIZE_MAX) // longer than any
+    if (bytes == SIZE_MAX) // the name is longer than any key
         return;
     enum hcs_fields_key key = key_of(name, bytes);
     if (key < STREAM_KEYS_COUNT)
         hcs_fields_record(frame, body, key, item, item->key.bytes != bytes + 2);
 }
 
-// The offset behind the value that begins at `at`. The lookup has stepped over it before.
+// Returns the offset behind the value that begins at `at`. The lookup has skipped the value before, so its brackets are
+// good.
 static uint32_t skip_value(const uint8_t *body, uint32_t at, uint32_t end, enum json_type *type) {
     if (body[at] == '"') {
         *type = JSON_STRING;
@@ -65,7 +66,7 @@ static uint32_t skip_value(const uint8_t *body, uint32_t at, uint32_t end, enum 
     return json_skip_scalar(body, at, end, type);
 }
 
-// Takes the member that begins at `at`; the offset behind it.
+// Reads the member that begins at `at`. Returns the offset behind the member.
 static uint32_t take_member(struct hcs_fields *frame, const uint8_t *body, uint32_t at, uint32_t end) {
     struct json_item item;
     uint32_t behind = json_skip_string(body, at, end);
@@ -86,7 +87,7 @@ void hcs_fields_read(struct hcs_fields *frame, const uint8_t *body, uint32_t byt
     assert(at < bytes && body[at] == '{');
     *frame = (struct hcs_fields){.verdict = LOOKUP_GOOD, .inside = at + 1};
     do {
-        at = json_skip_space(body, at + 1, bytes); // behind the brace, or a comma
+        at = json_skip_space(body, at + 1, bytes); // behind the opening brace, or a comma
         if (body[at] == '"')
             at = json_skip_space(body, take_member(frame, body, at, bytes), bytes);
     } while (body[at] == ',');

@@ -1,9 +1,8 @@
-// The fields of an HCS frame that the hub reads, of the top level alone. A body is looked up as any other one first
-// (lookup.h). Where the lookup tells that the body is an HCS frame, this module reads the fields of frames. No other
-// message pays for the second reading.
+// Reads the fields of an HCS frame that the hub needs, at the top level alone. The lookup (lookup.h) reads every body
+// first. If the body is an HCS frame, this module reads its fields in a second pass, which no other message pays for.
 //
-// As in other bodies, no key may occur twice or be spelled with an escape. Strings among the values are judged, whatever
-// the depth.
+// As in other bodies, no key may occur twice or be spelled with an escape. Only the values of keys in the list are
+// judged: strings among these must be valid.
 #pragma once
 
 #include "core/lookup/lookup.h"
@@ -32,25 +31,26 @@ struct hcs_fields {
     enum lookup_verdict verdict; // LOOKUP_GOOD, LOOKUP_AMBIGUOUS, or LOOKUP_NOT_JSON
     const char *fault_key;       // static
     uint32_t fault_at;
-    uint32_t inside; // behind the opening brace
+    uint32_t inside; // offset behind the opening brace
     uint32_t present;
     struct span value[STREAM_KEYS_COUNT];
     uint8_t type[STREAM_KEYS_COUNT]; // enum json_type
 };
 
-// `body` is one of which the lookup said that it is such a frame; its slack as there.
+// Reads a body for which the lookup's kind is BODY_STREAM. The body must have the same slack as for the lookup.
 void hcs_fields_read(struct hcs_fields *frame, const uint8_t *body, uint32_t bytes);
 
 static inline bool hcs_fields_has(const struct hcs_fields *frame, enum hcs_fields_key key) {
     assert(key < STREAM_KEYS_COUNT);
     return (frame->present >> key & 1) != 0;
 }
-// Whether a key is there and its value a string that means `literal`.
+// Returns whether the frame has the key, and its value is a string that means `literal`.
 bool hcs_fields_is(const struct hcs_fields *frame, const uint8_t *body, enum hcs_fields_key key,
                    const char *literal);
-// Whether a key is there and its value a whole number from 0 to 2^53 - 1.
+// Reads a value that is a whole number from 0 to 2^53 - 1. Returns false for any other value, and without the key.
 bool hcs_fields_number(const struct hcs_fields *frame, const uint8_t *body, enum hcs_fields_key key,
                        uint64_t *out);
-// Decodes a string among the values, as json_string_decode. Returns SIZE_MAX also where the key isn't there.
+// Decodes a value that is a string, as json_string_decode does. Returns SIZE_MAX also if there is no such key or
+// string.
 size_t hcs_fields_text(const struct hcs_fields *frame, const uint8_t *body, enum hcs_fields_key key,
                        char *out, size_t capacity);

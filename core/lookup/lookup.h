@@ -1,12 +1,11 @@
-// The routing fields of a body, looked up lazily. The top level, `params` and `params._meta` are read, in any
-// key order, and deeper levels are skipped over. Nothing is copied and nothing built: the result is spans of
-// the body.
+// Looks up the routing fields of a body lazily. The top level, `params` and `params._meta` are read, with keys in any
+// order; deeper levels are skipped. Nothing is copied and no tree is built: the result is spans of the body.
 //
-// A body that two parsers could read differently where routing depends on it is refused here: the body isn't UTF-8, or
+// A body is refused here if two parsers could read it differently where routing depends on it: the body isn't UTF-8, or
 // a key of LOOKUP_KEYS occurs twice at its level or is spelled with an escape.
 //
-// The lookup has two depths. The lazy one doesn't judge levels deeper than those that it reads, the strict
-// one judges all of the body.
+// The lookup has two depths. The lazy lookup doesn't judge levels deeper than those that it reads. The strict lookup
+// judges all of the body.
 #pragma once
 
 #include <assert.h>
@@ -16,10 +15,10 @@
 
 #include "core/json/json.h"
 
-// The keys of a body that the hub guards. Where one of them occurs twice at its level, or is spelled with an
-// escape, two parsers could read the body differently.
+// The guarded keys of a body. If a guarded key occurs twice at its level, or is spelled with an escape, two parsers
+// could read the body differently.
 
-// The one table of keys that the hub guards: name, level (0 the top, 1 params, 2 params._meta), spelling.
+// The table of guarded keys: name, level (0 the top, 1 params, 2 params._meta), spelling.
 #define LOOKUP_KEYS(X)                                                                                       \
     X(KEY_JSONRPC, 0, "jsonrpc")                                                                             \
     X(KEY_METHOD, 0, "method")                                                                               \
@@ -55,28 +54,29 @@ enum lookup_key {
         LOOKUP_KEYS_COUNT
 };
 
-// A guarded key's name; static.
+// Returns a guarded key's spelling; static.
 const char *lookup_key_text(enum lookup_key key);
 
 enum { LOOKUP_OTHERS_MAX = 12 };
 
 enum body_kind {
-    BODY_UNKNOWN, // broken before it could be told
+    BODY_UNKNOWN, // broken before the kind was known
     BODY_REQUEST,
     BODY_NOTIFICATION,
     BODY_RESPONSE,
-    BODY_STREAM, // an HCS frame: `type`, no `method`, no `jsonrpc`
-    BODY_BATCH,  // an array; its members are not looked at here
+    BODY_STREAM, // an HCS frame: has `type`, but no `method` and no `jsonrpc`
+    BODY_BATCH,  // an array; its members aren't looked up here
 };
 
 enum lookup_verdict {
     LOOKUP_GOOD,
-    LOOKUP_NOT_JSON,  // parse error; fault_at tells where
-    LOOKUP_NOT_UTF8,  // invalid request
-    LOOKUP_TOO_DEEP,  // invalid request: nested deeper than JSON_GRAMMAR_DEPTH_MAX; only where all is judged
-    LOOKUP_AMBIGUOUS, // invalid request: fault_key twice, or spelled with an escape or in another case
-    LOOKUP_NOT_MESSAGE, // invalid request: no message of any kind, or method beside result or error
-    LOOKUP_BAD_ID,      // invalid request: no string or number, or longer than the limit
+    LOOKUP_NOT_JSON, // parse error at fault_at
+    LOOKUP_NOT_UTF8, // invalid request
+    LOOKUP_TOO_DEEP, // invalid request: nested deeper than JSON_GRAMMAR_DEPTH_MAX; only in the strict lookup
+    // Invalid request: fault_key occurs twice, or is spelled with an escape or in another case
+    LOOKUP_AMBIGUOUS,
+    LOOKUP_NOT_MESSAGE, // invalid request: no message of any kind, or `method` beside `result` or `error`
+    LOOKUP_BAD_ID,      // invalid request: the id is no string or number, or is longer than the limit
 };
 
 struct lookup {
@@ -86,11 +86,11 @@ struct lookup {
     enum body_kind kind;
     enum lookup_key fault_key;
     uint32_t fault_at;
-    uint32_t present;                     // bit k: key k was there; value and type are set for those alone
-    struct span value[LOOKUP_KEYS_COUNT]; // of the body; a string with its quotes
+    uint32_t present; // bit k: the body has key k; value and type are set for these keys alone
+    struct span value[LOOKUP_KEYS_COUNT]; // span of the body; a string has its quotes
     uint8_t type[LOOKUP_KEYS_COUNT];      // enum json_type
-    // The members of params whose keys are not guarded, as the strict lookup notes them. A count above the
-    // limit tells that not all of them are here.
+    // The members of params with other keys than guarded ones, set by the strict lookup. If `others` is over
+    // LOOKUP_OTHERS_MAX, some members are missing here.
     uint32_t others;
     struct json_item other[LOOKUP_OTHERS_MAX];
 };
@@ -100,13 +100,13 @@ static inline bool lookup_has(const struct lookup *lookup, enum lookup_key key) 
     return (lookup->present >> key & 1) != 0;
 }
 
-// Looks a whole body up. BUFFER_SLACK_BYTES behind it must be readable. `bytes` is at least 1.
+// Looks up a whole body. BUFFER_SLACK_BYTES behind the body must be readable. `bytes` must be at least 1.
 void lookup_body(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max);
 
-// The stretch of the body that goes when the id does: its whole member and the comma behind it, or the one
-// before it where it comes last. The lookup is that of a request.
+// Returns the stretch to cut out of a request to remove its id: the whole member, and the comma behind it or, for the
+// last member, the comma before it.
 struct span lookup_id_member(const struct lookup *lookup, const uint8_t *body);
 
-// Looks up likewise, but all of the body must be JSON (RFC 8259). A key that differs from a guarded one of
-// its level in case alone is ambiguous: readers that match names loosely would take it for that one.
+// Looks up a body as lookup_body does, but all of the body must be JSON (RFC 8259). A key that differs from a guarded
+// key of its level in case alone is ambiguous: a reader that ignores case would take the one for the other.
 void lookup_body_strict(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max);

@@ -8,18 +8,19 @@
 #include "core/lookup/lookup_quick.h"
 #include "core/lookup/lookup_walk.h"
 
-// A body is walked (lookup_quick.h, lookup_walk.h), and what was met is then judged: broken, ambiguous, no UTF-8, or of which kind.
+// Walks a body (lookup_quick.h, lookup_walk.h), and then judges the result: broken, ambiguous, not UTF-8, and of which
+// kind.
 //
-// How it fails: a broken body stops the walk where it is broken, and what was read before stays in the
-// result. An ambiguous one is walked to its end, because one that is broken as well is a parse error first. A
-// body that isn't UTF-8 is walked too: a response still has to end its request.
+// A broken body stops the walk at its fault, and the fields that were read before stay in the result. An ambiguous body
+// is walked to its end, because a body that is broken as well must be reported as a parse error. A body that isn't
+// UTF-8 is walked too: a response still has to end its request.
 
 static bool seen(uint32_t keys, unsigned key) {
     assert(key <= KEY_TYPE);
     return (keys >> key & 1) != 0;
 }
 
-// Returns the kind of an object by the keys that came, or came before it broke.
+// Returns the kind of an object by its keys, or by the keys before its fault.
 static enum body_kind kind_of(uint32_t keys) {
     if (seen(keys, KEY_METHOD))
         return seen(keys, KEY_ID) ? BODY_REQUEST : BODY_NOTIFICATION;
@@ -56,7 +57,7 @@ static void look(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uin
         walked = lookup_walk(lookup, body, bytes, strict);
     assert(!walked.batch || !walked.seen);
     lookup->kind = walked.batch ? BODY_BATCH : kind_of(walked.seen);
-    // A key that makes it another kind could still have come.
+    // A key behind the fault could have made the body another kind.
     if (walked.broken && lookup->kind == BODY_STREAM)
         lookup->kind = BODY_UNKNOWN;
     if (!walked.ascii && !simdjson_utf8(body, bytes))
@@ -74,9 +75,9 @@ void lookup_body_strict(struct lookup *lookup, const uint8_t *body, uint32_t byt
     look(lookup, body, bytes, id_bytes_max, true);
 }
 
-// Cutting the id out of a request.
+// --- Removing the id from a request
 
-// From behind a token to behind the one before it.
+// Returns the offset behind the token before `at`, over white space.
 static uint32_t back_over_space(const uint8_t *body, uint32_t at) {
     assert(at > 0);
     while (body[at - 1] == ' ' || body[at - 1] == '\t' || body[at - 1] == '\n' || body[at - 1] == '\r')
@@ -84,7 +85,7 @@ static uint32_t back_over_space(const uint8_t *body, uint32_t at) {
     return at;
 }
 
-// The key is spelled plainly, or the body would have been refused.
+// The key has no escapes, since the body would have been refused.
 struct span lookup_id_member(const struct lookup *lookup, const uint8_t *body) {
     assert(lookup_has(lookup, KEY_ID));
     struct span value = lookup->value[KEY_ID];

@@ -24,7 +24,8 @@ static bool is_one(unsigned halves) {
     return (halves & (halves - 1)) == 0;
 }
 
-// A bit that no letter has, or one whose letters are told by one half with this one among them.
+// Returns the bit for a first letter: the bit that the letter has already, else a bit whose letters differ from this
+// one in one half byte alone, else a free bit.
 static uint8_t bit_of_letter(struct key_level *level, uint8_t letter) {
     unsigned low = 1u << (letter & 15), high = 1u << (letter >> 4), found = 8;
     for (unsigned bit = 8; bit-- > 0;)
@@ -40,7 +41,7 @@ static uint8_t bit_of_letter(struct key_level *level, uint8_t letter) {
     return (uint8_t)(1u << found);
 }
 
-// Adds the letters of a key, with the quote that closes the key.
+// Adds the first three bytes of a key and its closing quote to the tables.
 static void letters_add(struct key_level *level, const char *text) {
     uint8_t first = (uint8_t)text[0], second = (uint8_t)text[1], third = (uint8_t)text[2];
     uint8_t bit = bit_of_letter(level, first);
@@ -61,8 +62,8 @@ static void entry_fill(struct key_entry *entry, unsigned key) {
     entry->compared = (UINT32_C(2) << entry->bytes) - 1;
 }
 
-// No two keys of one level share a slot, and their first letters fit eight bits; a table in which it isn't so ends
-// the program.
+// Fills the tables. No two keys of one level may share a slot, and their first letters must fit eight bits: else the
+// program ends.
 __attribute__((constructor)) static void key_levels_fill(void) {
     for (unsigned level = 0; level < KEY_LEVELS; level++)
         for (unsigned slot = 0; slot < KEY_SLOTS; slot++)
@@ -90,7 +91,7 @@ unsigned key_find_escaped(unsigned level, const uint8_t *text, struct span strin
     assert(level < KEY_LEVELS && json_string_quoted(text, string));
     char decoded[KEY_TEXT_BYTES];
     size_t bytes = json_string_decode(text, string, decoded, sizeof decoded);
-    if (bytes == SIZE_MAX) // too long for any
+    if (bytes == SIZE_MAX) // the string is too long for any key
         return KEY_OTHER;
     for (unsigned key = 0; key <= KEY_TYPE; key++)
         if (shapes[key].level == level && shapes[key].bytes == bytes &&
@@ -99,7 +100,7 @@ unsigned key_find_escaped(unsigned level, const uint8_t *text, struct span strin
     return KEY_OTHER;
 }
 
-// --- Without regard to case.
+// --- Comparison without regard to case
 
 static uint8_t lookup_key_lower(uint8_t byte) {
     return byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte;
@@ -113,7 +114,7 @@ static bool same_but_case(const uint8_t *text, uint32_t bytes, unsigned key) {
     return at == bytes;
 }
 
-// Replaces the characters that Unicode folds into ASCII letters; returns the number of bytes that remain.
+// Replaces the characters that Unicode folds into ASCII letters. Returns the number of bytes left.
 static uint32_t fold(uint8_t *text, uint32_t bytes) {
     static const struct {
         const char *character;
@@ -140,7 +141,7 @@ unsigned key_find_folded(unsigned level, const uint8_t *text, struct span string
     assert(level < KEY_LEVELS && json_string_quoted(text, string));
     uint8_t decoded[KEY_TEXT_BYTES * KEY_CHARACTER_BYTES_MAX];
     size_t count = json_string_decode(text, string, (char *)decoded, sizeof decoded);
-    if (count == SIZE_MAX) // too long for any
+    if (count == SIZE_MAX) // the string is too long for any key
         return KEY_OTHER;
     uint32_t bytes = fold(decoded, (uint32_t)count);
     for (unsigned key = 0; key < LOOKUP_KEYS_COUNT; key++)

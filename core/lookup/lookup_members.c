@@ -1,13 +1,13 @@
-// Steps over members that the hub has no interest in, many at a time: members of an object whose keys aren't
-// guarded and whose values are strings or scalars.
+// Skips members of an object that the hub doesn't need, many at a time: members whose keys aren't guarded and whose
+// values are strings or scalars.
 //
-// The walk of lookup_walk.c takes a member after the other, and each next byte decides its way. With small members of
-// all kinds the processor mispredicts once or twice a member. Here 64 bytes at a time become masks, and a block is judged
-// as a whole: a comma, a string, a colon, a string or scalar, a comma. Masks can't tell two things, which are looked at
-// one by one: scalars that aren't whole numbers, and keys with the first letters of a guarded one.
+// The walk of lookup_walk.c takes one member after the other, and branches on each byte. With small members of all
+// kinds the processor mispredicts once or twice a member. Here 64 bytes at a time become masks, and a block is judged
+// as a whole: a comma, a string, a colon, a string or scalar, a comma. Masks can't judge two things, which are judged
+// one by one: scalars that aren't whole numbers, and keys with the first letters of a guarded key.
 //
-// This module fails nowhere: a member of another form, or a broken one, is left to the walk, from the comma
-// before it.
+// This module reports no fault: it leaves a member of another form, or a broken member, to the walk, from the comma
+// before that member.
 #include "core/lookup/lookup_members.h"
 
 #include <assert.h>
@@ -15,8 +15,8 @@
 #include "core/json/json_block.h"
 #include "core/lookup/lookup_key.h"
 
-// Bytes to compare with, each 64 times, and tables by half bytes. The constants are read from memory: a
-// compiler that knows them would make each anew for each block, which costs as much as the comparison.
+// Bytes to compare with, 64 times each, and tables by half bytes. The constants are read from memory: a compiler that
+// knew them would make each of them anew for each block, which costs as much as the comparison.
 struct constants {
     _Alignas(JSON_BLOCK_BYTES) uint8_t quote[JSON_BLOCK_BYTES];
     uint8_t backslash[JSON_BLOCK_BYTES];
@@ -24,7 +24,7 @@ struct constants {
     uint8_t colon[JSON_BLOCK_BYTES];
     uint8_t comma[JSON_BLOCK_BYTES];
     uint8_t zero[JSON_BLOCK_BYTES];
-    uint8_t nine[JSON_BLOCK_BYTES]; // the value, not the digit
+    uint8_t nine[JSON_BLOCK_BYTES]; // the value 9, not the digit '9'
     uint8_t half[JSON_BLOCK_BYTES];
     uint8_t spaces[JSON_BLOCK_BYTES];
 };
@@ -52,7 +52,7 @@ struct member_masks {
     uint64_t space;
     uint64_t digit;
     uint64_t zero;
-    uint64_t known; // bytes behind which a key of the level may begin, by its first three bytes
+    uint64_t known; // bytes behind which a guarded key of the level may begin, by its first three bytes
 };
 typedef struct json_string_masks string_masks_of(const struct constants *all, const uint8_t *block);
 typedef struct member_masks member_masks_of(const struct constants *all, const struct key_level *level,
@@ -158,27 +158,27 @@ members_avx512(const struct constants *all, const struct key_level *level, const
 
 #endif
 
-// State from block to block: each 0 or 1, but for the first.
+// The state from block to block: each field is 0 or 1, except the first.
 struct carry {
     uint64_t inside;      // all ones: the block begins in a string
-    uint64_t key;         // that string is a key
+    uint64_t key;         // with `inside`: the string is a key
     uint64_t scalar;      // the byte before the block belongs to a scalar
     uint64_t after_comma; // the last token was a comma
     uint64_t after_colon;
     uint64_t after_key;
 };
 
-// A block on its way through the judgement.
+// The result of judging a block.
 struct judged {
-    uint64_t odd;   // where something is that can't be stepped over; what lies below the lowest is judged
-    uint64_t comma; // those between members
+    uint64_t odd;   // bytes that can't be skipped; all below the lowest of these is judged
+    uint64_t comma; // commas between members
 };
 
 JSON_INLINE bool is_literal(const uint8_t *text, const char *literal) {
     return memcmp(text, literal, 4) == 0;
 }
 
-// Whether a scalar begins at `at` that is judged to be one and has a comma or white space behind it.
+// Returns whether a valid scalar begins at `at`, with a comma or white space behind it.
 JSON_INLINE bool scalar_good(const uint8_t *text, uint32_t at, uint32_t end) {
     assert(at < end);
     enum json_type type;
@@ -190,7 +190,7 @@ JSON_INLINE bool scalar_good(const uint8_t *text, uint32_t at, uint32_t end) {
     return behind < end && (text[behind] == ',' || json_skip_space(text, behind, end) > behind);
 }
 
-// The lowest of these scalars that isn't good.
+// Returns the lowest of these scalars that isn't good.
 JSON_INLINE uint64_t scalars_odd(const uint8_t *text, uint32_t block, uint32_t end, uint64_t scalars) {
     assert(end - block >= JSON_BLOCK_BYTES);
     for (; scalars != 0; scalars &= scalars - 1)
@@ -199,8 +199,8 @@ JSON_INLINE uint64_t scalars_odd(const uint8_t *text, uint32_t block, uint32_t e
     return 0;
 }
 
-// Which of these keys, given by their opening quotes, are guarded, or go on behind the block and so can't be
-// told; `ends` are the closing quotes of keys.
+// Returns which of these keys (as bits of their opening quotes) are guarded, or unknown because they go on behind the
+// block. `ends` are the closing quotes of keys.
 JSON_INLINE uint64_t keys_guarded(const uint8_t *block, unsigned level, uint64_t keys, uint64_t ends) {
     assert(level < KEY_LEVELS && keys != 0);
     uint64_t guarded = 0;
@@ -213,7 +213,7 @@ JSON_INLINE uint64_t keys_guarded(const uint8_t *block, unsigned level, uint64_t
     return guarded;
 }
 
-// The tokens that come next behind these. Where there is no space between tokens they are the bytes behind.
+// Returns the tokens that come next behind `tokens`. Without white space between tokens, these are the next bytes.
 JSON_INLINE uint64_t next_behind(uint64_t tokens, bool spaced, uint64_t space, uint64_t *carry) {
     assert(*carry <= 1 && (spaced || space == 0));
     if (spaced)
@@ -223,7 +223,7 @@ JSON_INLINE uint64_t next_behind(uint64_t tokens, bool spaced, uint64_t space, u
     return next;
 }
 
-// Judges a block that lies wholly in the text.
+// Judges a block that is entirely within the text.
 JSON_INLINE struct judged judge(struct carry *carry, const struct member_masks *masks, bool spaced,
                                 const uint8_t *text, uint32_t block, uint32_t end, unsigned level,
                                 uint64_t quotes, uint64_t in_string, uint64_t special) {
@@ -237,7 +237,7 @@ JSON_INLINE struct judged judge(struct carry *carry, const struct member_masks *
 
     uint64_t keys = next_behind(comma, spaced, space, &carry->after_comma);
     uint64_t values = next_behind(colon, spaced, space, &carry->after_colon);
-    uint64_t in_others; // in strings that are no keys, and where keys end
+    uint64_t in_others; // bytes in strings that aren't keys, and bytes behind keys
     carry->key = __builtin_add_overflow(in_string, (keys & string_starts) | carry->key, &in_others);
     uint64_t key_ends = in_others & ~in_string, in_keys = in_string & ~in_others;
     uint64_t behind_keys = next_behind(key_ends, spaced, space, &carry->after_key);
@@ -247,7 +247,8 @@ JSON_INLINE struct judged judge(struct carry *carry, const struct member_masks *
     uint64_t known = keys & masks->known;
     if (known != 0)
         odd |= keys_guarded(text + block, level, known, key_ends);
-    // A number that is no whole one, or may go on behind the block, has all of the block's judged one by one.
+    // All scalars of the block are judged one by one if a number isn't a plain whole number, or may go on behind the
+    // block.
     uint64_t one_by_one = scalar_starts & ~masks->digit;
     uint64_t doubtful = (scalar & ~masks->digit & masks->digit << 1) | (scalar_starts & masks->zero);
     if ((doubtful | carry->scalar) != 0)
@@ -263,7 +264,7 @@ JSON_INLINE uint32_t skip(string_masks_of *strings_of, member_masks_of *members_
     __asm__("" : "+r"(all)); // see struct constants
     struct carry carry = {.after_comma = 1};
     uint64_t before = 0;
-    uint32_t floor = at; // no string is open here
+    uint32_t floor = at; // outside all strings
     for (uint32_t block = at + 1; end - block >= JSON_BLOCK_BYTES; block += JSON_BLOCK_BYTES) {
         struct json_string_masks strings = strings_of(all, text + block);
         uint64_t quotes = strings.quote;
@@ -288,7 +289,7 @@ JSON_INLINE uint32_t skip(string_masks_of *strings_of, member_masks_of *members_
     return at;
 }
 
-// --- One of each level. Without vector code the walk takes all members.
+// --- The instances for each level. Without vector code the walk takes all members.
 
 static uint32_t skip_portable(const uint8_t *text, uint32_t at, uint32_t end, unsigned level) {
     (void)text, (void)end, (void)level;

@@ -1,6 +1,5 @@
-// Stepping over members that the hub has no interest in, many at a time: those of an object whose keys aren't
-// guarded and whose values are strings or scalars. Not for anyone but the
-// walks of the lookup.
+// Skips members of an object that the hub doesn't need, many at a time: members whose keys aren't guarded and whose
+// values are strings or scalars. For the walks of the lookup alone.
 #pragma once
 
 #include <assert.h>
@@ -9,8 +8,8 @@
 
 #include "core/json/json_block.h"
 
-// Steps over such members, from the comma at `at` on: to a later comma, behind which another member may come,
-// or to the same. `level` is that of the object, by which keys are guarded. Members are judged as the walk
+// Skips such members, from the comma at `at` on. Returns the offset of a later comma behind which another member may
+// come, or `at`. `level` is the level of the object, which decides the guarded keys. Members are judged as the walk
 // would judge them.
 uint32_t members_skip(const uint8_t *text, uint32_t at, uint32_t end, unsigned level);
 
@@ -19,14 +18,15 @@ enum {
     MEMBERS_ROW_BYTES_MIN = 2 * JSON_BLOCK_BYTES,
 };
 
-// Tells when stepping over is likely to pay: by the number of such members that came in a row. The number
-// that must come before the next try doubles after each vain try.
+// Estimates when members_skip is likely to pay, by the number of such members in a row. The number that must come
+// before the next try doubles after each vain try.
 struct members_row {
     uint32_t count;
     uint32_t wanted;
 };
 
-// Behind a member, at its comma. `plain`: it was one that can be stepped over.
+// Counts a member, at the comma behind it, and tries members_skip if that is likely to pay. `plain`: members_skip could
+// have skipped the member. Returns the offset of the comma where the walk must go on.
 JSON_INLINE uint32_t members_row(struct members_row *row, bool plain, const uint8_t *text, uint32_t at,
                                  uint32_t end, unsigned level) {
     assert(row->wanted >= MEMBERS_ROW_BEGINS);

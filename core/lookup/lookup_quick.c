@@ -1,8 +1,8 @@
-// First all quotes of the body are found (below). Then the walk goes from quote to quote. Of strings only keys are looked
-// at again. Bytes between strings are looked at only where they alone tell the next token.
+// First finds all quotes of the body (below). Then the walk goes from quote to quote. Of strings only keys are read
+// again. Bytes between strings are read only where they alone decide the next token.
 //
-// On failure or in doubt the body is left, from its beginning, to the walk over any body (lookup_walk.c). One place alone
-// therefore tells the fault of a body.
+// On failure or in doubt, the body is left to the walk over any body (lookup_walk.c), from the beginning. So only that
+// walk reports faults.
 #include "core/lookup/lookup_quick.h"
 
 #include <assert.h>
@@ -15,18 +15,19 @@
 
 // --- Quotes
 //
-// All quotes of a text, found 64 bytes at a time. The same look tells whether the text has any byte that
-// isn't plain: a backslash, a control character, a byte beyond ASCII.
+// Finds all quotes of a text, 64 bytes at a time. The same pass finds out whether the text has any byte that isn't
+// plain: a backslash, a control character, a byte beyond ASCII.
 //
-// Quotes are told from escaped ones for the whole text at a time. The result is right up to the first
-// backslash outside of strings, which a reader doesn't take.
+// Escaped quotes are excluded for the whole text at once. The result is right up to the first backslash outside
+// strings, which the walk refuses.
 
 enum { QUOTES_BYTES_MAX = 32768, QUOTES_BLOCKS_MAX = QUOTES_BYTES_MAX / JSON_BLOCK_BYTES };
 
 struct quotes_map {
-    uint64_t quotes[QUOTES_BLOCKS_MAX + 1]; // that aren't escaped; behind the last block all ones
-    uint64_t special[QUOTES_BLOCKS_MAX];    // backslashes and control characters, from the first on
-    uint32_t special_at; // the first of these, and the last; when there are none, far behind the end
+    uint64_t quotes[QUOTES_BLOCKS_MAX + 1]; // unescaped quotes; all ones behind the last block
+    // Backslashes and control characters, from the first block on that has any
+    uint64_t special[QUOTES_BLOCKS_MAX];
+    uint32_t special_at; // offsets of the first and the last of `special`; UINT32_MAX if there are none
     uint32_t special_last;
     bool ascii;
 };
@@ -36,12 +37,12 @@ struct common_masks {
     uint64_t odd; // backslashes, control characters and bytes beyond ASCII
 };
 typedef struct common_masks common_masks_of(const uint8_t *block);
-// Whether nothing in a block is odd; *quotes are its quotes in any case.
+// Returns whether no byte of a block is odd; sets *quotes in any case.
 typedef bool plain_of(const uint8_t *block, uint64_t *quotes);
 
 #if defined(__x86_64__)
 
-// As signed numbers the bytes beyond ASCII lie below the control characters.
+// As signed numbers, bytes beyond ASCII are less than the control characters.
 JSON_TARGET_AVX2 JSON_INLINE __m256i odd_avx2(__m256i bytes) {
     return _mm256_or_si256(_mm256_cmpgt_epi8(_mm256_set1_epi8(0x20), bytes),
                            _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8('\\')));
@@ -79,8 +80,7 @@ JSON_TARGET_AVX512 JSON_INLINE struct common_masks common_masks_avx512(const uin
 
 #endif
 
-// Functions that one level of vector code has for the quick walk. Always a constant, so that none of it is a
-// call.
+// The functions of a level of vector code for the quick walk. Always a constant, so that all calls are inlined.
 struct quick_level {
     common_masks_of *common_of;
     plain_of *plain_of;
@@ -91,7 +91,7 @@ struct quick_level {
     key_find_of *key_of;
 };
 
-// Where the first and the last of these lie, among the blocks from `block` to the end.
+// Finds the first and the last special byte, among the blocks from `block` to the end.
 static inline void quotes_special_find(struct quotes_map *map, uint32_t block, uint32_t end) {
     uint32_t word = block / JSON_BLOCK_BYTES, last = (end - 1) / JSON_BLOCK_BYTES;
     while (map->special[word] == 0)
@@ -103,7 +103,7 @@ static inline void quotes_special_find(struct quotes_map *map, uint32_t block, u
     map->special_last = last * JSON_BLOCK_BYTES + 63 - (uint32_t)__builtin_clzll(map->special[last]);
 }
 
-// The rest of it, from the first block on in which not all is plain.
+// Fills the rest of the map, from the first block on that isn't plain.
 JSON_INLINE void quotes_map_odd(const struct quick_level *level, struct quotes_map *map, const uint8_t *text,
                                 uint32_t block, uint32_t end) {
     uint64_t before = 0, special = 0, high = 0;
@@ -143,14 +143,14 @@ JSON_INLINE void quotes_map_make(const struct quick_level *level, struct quotes_
         quotes_map_odd(level, map, text, block, end);
 }
 
-// The block of the first quote from `block` on; there is one, if only behind the end.
+// Returns the block of the first quote from `block` on. There always is one, at the latest behind the end.
 JSON_INLINE uint32_t quotes_block_from(const struct quotes_map *map, uint32_t block) {
     while (map->quotes[block / JSON_BLOCK_BYTES] == 0)
         block += JSON_BLOCK_BYTES;
     return block;
 }
 
-// Whether nothing special lies between these offsets, from the first special one to the last.
+// Returns whether no special byte lies from `at` to `end`. Searches the map from the first special byte on.
 static inline bool quotes_plain_among(const struct quotes_map *map, uint32_t at, uint32_t end) {
     at = at < map->special_at ? map->special_at : at;
     uint32_t word = at / JSON_BLOCK_BYTES, last = end / JSON_BLOCK_BYTES;
@@ -161,12 +161,12 @@ static inline bool quotes_plain_among(const struct quotes_map *map, uint32_t at,
     return word == last && (bits & json_bits_below(end % JSON_BLOCK_BYTES)) == 0;
 }
 
-// Whether nothing special lies between two quotes.
+// Returns whether no special byte lies between two quotes.
 JSON_INLINE bool quotes_plain_between(const struct quotes_map *map, uint32_t opening, uint32_t closing) {
     assert(opening < closing);
     bool before = closing < map->special_at;
     bool behind = opening > map->special_last;
-    return likely(before | behind) || // guessed at once
+    return likely(before | behind) || // one branch for both conditions
            quotes_plain_among(map, opening, closing);
 }
 
@@ -178,17 +178,17 @@ struct quick {
     struct lookup *lookup;
     uint32_t end;
     uint32_t seen;
-    uint64_t quotes; // those of the block that the walk hasn't come to
+    uint64_t quotes; // quotes of the block that the walk hasn't reached
     uint32_t block;
     unsigned level;
-    const struct key_level *keys; // of the level
-    struct {                      // the objects of levels 1 and 2 that are open
+    const struct key_level *keys; // keys of `level`
+    struct {                      // the open objects of levels 1 and 2
         uint32_t at;
         unsigned key;
     } open[KEY_LEVELS];
 };
 
-// Where the next quote lies; behind the end there is always one.
+// Returns the offset of the next quote; there always is one behind the end.
 JSON_INLINE uint32_t next_quote(struct quick *quick) {
     while (quick->quotes == 0) {
         quick->block += JSON_BLOCK_BYTES;
@@ -203,7 +203,7 @@ JSON_INLINE void pass_quote(struct quick *quick) {
     quick->quotes &= quick->quotes - 1;
 }
 
-// Where the string ends that opens with the next quote; both are passed.
+// Returns the closing quote of the string that the next quote opens, and passes both quotes.
 JSON_INLINE uint32_t closing_quote(struct quick *quick) {
     pass_quote(quick);
     uint32_t closing = next_quote(quick);
@@ -211,7 +211,7 @@ JSON_INLINE uint32_t closing_quote(struct quick *quick) {
     return closing;
 }
 
-// The walk goes on from here, which isn't inside a string.
+// Lets the walk go on at `at`, which must be outside strings.
 JSON_INLINE void go_to(struct quick *quick, uint32_t at) {
     assert(at <= quick->end);
     quick->block = at - at % JSON_BLOCK_BYTES;
@@ -231,7 +231,7 @@ JSON_INLINE void quick_record(struct quick *quick, unsigned key, uint32_t at, ui
     quick->lookup->type[key] = (uint8_t)type;
 }
 
-// From before a key, a bracket or a comma, to the colon behind it; 0 when it can't be told here.
+// Goes from the bracket or comma before a key to the colon behind the key. Returns 0 if this walk can't decide.
 JSON_INLINE uint32_t quick_key(const struct quick_level *level, struct quick *quick, unsigned *key,
                                uint32_t at) {
     uint32_t opening = next_quote(quick), closing = closing_quote(quick);
@@ -254,7 +254,7 @@ JSON_INLINE uint32_t quick_key(const struct quick_level *level, struct quick *qu
     return at < quick->end && quick->text[at] == ':' ? at : 0;
 }
 
-// The offset behind the container that opens at `at`; 0 when it has no end.
+// Returns the offset behind the container that opens at `at`; 0 if the container has no end.
 JSON_INLINE uint32_t quick_container(const struct quick_level *level, struct quick *quick, uint32_t at) {
     assert(at < quick->end);
     struct json_depth depth = {0};
@@ -288,7 +288,7 @@ JSON_INLINE uint32_t quick_scalar(struct quick *quick, enum json_type *type, uin
     return behind == UINT32_MAX ? 0 : behind;
 }
 
-// Goes behind the string that opens with the next quote; 0 when it can't be told here.
+// Goes behind the string that the next quote opens. Returns 0 if this walk can't decide.
 JSON_INLINE uint32_t quick_string(struct quick *quick, unsigned key, uint32_t at) {
     uint32_t behind = closing_quote(quick) + 1;
     if (behind > quick->end)
@@ -301,7 +301,7 @@ JSON_INLINE uint32_t quick_string(struct quick *quick, unsigned key, uint32_t at
     return behind;
 }
 
-// Whether the value at `at` is an object to be walked, with something in it; it is then entered.
+// Enters the value at `at` if it is an object to be walked and isn't empty. Returns whether the walk has entered.
 JSON_INLINE bool quick_enter(struct quick *quick, unsigned key, uint32_t at) {
     if (quick->text[at] != '{' || (key != KEY_PARAMS && key != KEY_META))
         return false;
@@ -315,7 +315,7 @@ JSON_INLINE bool quick_enter(struct quick *quick, unsigned key, uint32_t at) {
     return true;
 }
 
-// Goes behind a value that is no string, or into it; 0 when it can't be told here.
+// Goes behind a value other than a string. Returns 0 if this walk can't decide.
 JSON_INLINE uint32_t quick_other(const struct quick_level *level, struct quick *quick, unsigned key,
                                  uint32_t at) {
     uint8_t first = quick->text[at];
@@ -331,8 +331,8 @@ JSON_INLINE uint32_t quick_other(const struct quick_level *level, struct quick *
     return behind;
 }
 
-// Goes from behind a value to the comma that follows, through the brackets that close here. Goes to the end
-// of the body if the top is among them. Returns 0 when something else is there.
+// Goes from the end of a value to the next comma, through the brackets that close here. Goes to the end of the body if
+// the top level closes. Returns 0 if there is anything else.
 JSON_INLINE uint32_t quick_closing(struct quick *quick, uint32_t at) {
     for (;;) {
         at = quick_to_token(quick, at);
@@ -348,12 +348,12 @@ JSON_INLINE uint32_t quick_closing(struct quick *quick, uint32_t at) {
     }
 }
 
-// Whether a value is such as members_skip steps over, and no long string.
+// Returns whether members_skip could skip the value, and the value is no long string.
 JSON_INLINE bool quick_is_small(const struct quick *quick, uint32_t begin, uint32_t behind) {
     return (quick->text[begin] | 0x20) != '{' && behind - begin <= JSON_BLOCK_BYTES;
 }
 
-// Behind a value, at its comma: goes over more such members, if that is likely to pay.
+// Skips more such members from the comma behind a value, if that is likely to pay.
 JSON_INLINE uint32_t quick_row(struct quick *quick, struct members_row *row, uint32_t begin, uint32_t at) {
     uint32_t behind =
         members_row(row, quick_is_small(quick, begin, at), quick->text, at, quick->end, quick->level);
@@ -363,8 +363,8 @@ JSON_INLINE uint32_t quick_row(struct quick *quick, struct members_row *row, uin
     return behind;
 }
 
-// Goes over the member that nearly all bodies begin with, where it is written as nearly all write it, to the comma
-// behind it.
+// Skips the member that nearly all bodies begin with, in its most frequent spelling. Returns the offset of the comma
+// behind it, or 0.
 JSON_INLINE uint32_t quick_first(struct quick *quick) {
     static const char first[] = "{\"jsonrpc\":\"2.0\"";
     enum { BYTES = sizeof first - 1, KEY_BYTES = sizeof "{\"jsonrpc\":" - 1 };
@@ -379,7 +379,7 @@ JSON_INLINE uint32_t quick_first(struct quick *quick) {
 JSON_INLINE bool walk(const struct quick_level *level, struct quick *quick) {
     struct members_row row = {.wanted = MEMBERS_ROW_BEGINS};
     unsigned key = KEY_OTHER;
-    for (uint32_t at = quick_first(quick);;) { // an opening bracket or a comma
+    for (uint32_t at = quick_first(quick);;) { // `at` is at an opening bracket or a comma
         at = quick_key(level, quick, &key, at);
         if (at == 0)
             return false;
@@ -396,7 +396,7 @@ JSON_INLINE bool walk(const struct quick_level *level, struct quick *quick) {
             return false;
         if (at == begin)
             continue;
-        if (quick->text[at] == ',') { // one behind the end has no key behind it
+        if (quick->text[at] == ',') { // a comma behind the end has no key behind it
             at = key == KEY_OTHER ? quick_row(quick, &row, begin, at) : at;
             continue;
         }
@@ -406,13 +406,13 @@ JSON_INLINE bool walk(const struct quick_level *level, struct quick *quick) {
     }
 }
 
-// --- One of each level. Without vector code all bodies are left to the walk over any.
+// --- The instances for each level. Without vector code all bodies are left to the walk over any body.
 
 JSON_INLINE bool look_quick(const struct quick_level *level, struct lookup *lookup, const uint8_t *body,
                             uint32_t bytes, struct walked *walked) {
     struct quotes_map map;
     quotes_map_make(level, &map, body, bytes);
-    struct quick quick; // without zeros where nothing is open
+    struct quick quick; // not zeroed: fields of `open` are set before use
     quick.text = body;
     quick.map = &map;
     quick.lookup = lookup;

@@ -1,9 +1,9 @@
-// One pass over a body, a member after the other. The pass covers the top level, `params` and `params._meta`,
-// with one state for all three levels. The walk takes a key, a colon and a value at a time, and steps over a
-// value that isn't one of those two objects.
+// Walks a body in one pass, one member after the other. The pass covers the top level, `params` and `params._meta`,
+// with one state for all three levels. The walk takes a key, a colon and a value at a time, and skips a value other
+// than those two objects.
 //
-// Strings here are mostly short, so one block's masks (json_block.h) are kept and serve several of them. A
-// string that doesn't fit a block, or holds an escape, goes the long way.
+// Strings are mostly short, so one block's masks (json_block.h) are kept for several strings. A string that doesn't fit
+// a block, or has an escape, is read by slower functions.
 #include "core/lookup/lookup_walk.h"
 
 #include <assert.h>
@@ -12,18 +12,18 @@
 #include "core/lookup/lookup_key.h"
 #include "core/lookup/lookup_members.h"
 
-// The result of a step in place of the offset it came to, once the fault is written down.
+// The result of a step, in place of the offset that it reached, once the fault is recorded.
 enum { BROKEN = UINT32_MAX };
 
 struct walk {
     const uint8_t *text;
     struct lookup *lookup;
     uint32_t end;
-    uint32_t seen; // bit k: key k came, if only its key
+    uint32_t seen; // bit k: key k occurred, even without a value
     unsigned level;
-    const struct key_level *keys; // of the level
-    struct span key;              // the last one; in the strict depth alone
-    struct {                      // the objects of levels 1 and 2 that are open
+    const struct key_level *keys; // keys of `level`
+    struct span key;              // the last key; in the strict depth alone
+    struct {                      // the open objects of levels 1 and 2
         uint32_t at;
         unsigned key;
     } open[KEY_LEVELS];
@@ -32,7 +32,8 @@ struct walk {
 // The masks of the block that was read last.
 struct block_masks {
     uint32_t at;
-    uint64_t quotes;  // those not passed yet, if no container was skipped since; escaped ones too
+    // Quotes that the walk hasn't passed, escaped ones too; not valid after a container was skipped
+    uint64_t quotes;
     uint64_t special; // backslashes and control characters
 };
 
@@ -43,7 +44,7 @@ static uint32_t fault(struct walk *walk, uint32_t at) {
     return BROKEN;
 }
 
-// The body is broken, or goes too deep, behind what the walk has read.
+// Records the fault of a body that is broken, or too deep, in a part that the walk skipped.
 static void fault_deeper(struct walk *walk) {
     bool too_deep;
     fault(walk, json_grammar_fault(walk->text, walk->end, &too_deep));
@@ -60,7 +61,7 @@ static void ambiguous(struct walk *walk, unsigned key, uint32_t at) {
     lookup->fault_at = at;
 }
 
-// The next offset that is no white space; one is there, or the body is broken.
+// Returns the next offset that is no white space. Records a fault if there is none.
 JSON_INLINE uint32_t to_token(struct walk *walk, uint32_t at) {
     assert(at <= walk->end + 1);
     if (likely(at < walk->end && walk->text[at] > ' '))
@@ -69,10 +70,10 @@ JSON_INLINE uint32_t to_token(struct walk *walk, uint32_t at) {
     return at < walk->end ? at : fault(walk, at);
 }
 
-// Returns the offset behind the string that opens at `at`, if the string ends within a block and holds
-// nothing but plain characters. The string is then valid. Else returns `at`. The quotes of the string are the
-// two lowest that are left, or the block is read anew from here. The way from string to string within a block
-// leads through the mask alone, and not through `at`.
+// Returns the offset behind the string that opens at `at`, if the string ends within a block and has only plain
+// characters. The string is then valid. Else returns `at`. If the two lowest quotes left are not the string's, the
+// block is read anew from `at`. From string to string within a block only the mask is used, not `at`, so that the
+// processor needn't wait for `at`.
 JSON_INLINE uint32_t skip_short_string(const struct walk *walk, json_string_masks_of *masks_of,
                                        struct block_masks *block, uint32_t at) {
     uint64_t quotes = block->quotes, rest = quotes & (quotes - 1);
@@ -102,19 +103,19 @@ static uint32_t skip_long_string(struct walk *walk, uint32_t at, bool judged) {
     return behind == UINT32_MAX ? fault(walk, at) : behind;
 }
 
-// A key with escapes, or a long one.
+// Takes a key with escapes, or a long one.
 static uint32_t take_long_key(struct walk *walk, unsigned *key, uint32_t at) {
     uint32_t behind = skip_long_string(walk, at, true);
     if (behind == BROKEN)
         return BROKEN;
     *key = key_find_escaped(walk->level, walk->text, (struct span){at, behind - at});
-    // Guarded keys fit a block: one that is found here was spelled with an escape.
+    // Guarded keys fit a block: a guarded key that is found here was spelled with an escape.
     if (*key < LOOKUP_KEYS_COUNT)
         ambiguous(walk, *key, at);
     return behind;
 }
 
-// A key that isn't known may be one that is but for its case.
+// Judges whether an unknown key equals a guarded key except for case.
 JSON_INLINE void judge_case(struct walk *walk, bool is_short, struct span string) {
     if (is_short && likely(!key_may_differ(walk->level, walk->text + string.at + 1, string.bytes - 2)))
         return;
@@ -123,7 +124,7 @@ JSON_INLINE void judge_case(struct walk *walk, bool is_short, struct span string
         ambiguous(walk, key, string.at);
 }
 
-// From a key to its value.
+// Takes a key and its colon. Returns the offset of the value.
 JSON_INLINE uint32_t take_key(struct walk *walk, json_string_masks_of *masks_of, bool strict,
                               struct block_masks *block, unsigned *key, uint32_t at) {
     uint32_t begin = at;
@@ -146,7 +147,7 @@ JSON_INLINE uint32_t take_key(struct walk *walk, json_string_masks_of *masks_of,
     }
     if (strict)
         walk->key = (struct span){begin, at - begin};
-    // At the end of a body this byte lies in the slack. If it is a colon there, the value behind it is
+    // At the end of a body this byte is in the slack. If the slack has a colon there, to_token finds that the value is
     // missing.
     if (!likely(walk->text[at] == ':')) {
         at = to_token(walk, at);
@@ -164,7 +165,7 @@ JSON_INLINE uint32_t skip_scalar(struct walk *walk, enum json_type *type, uint32
     return behind == UINT32_MAX ? fault(walk, at) : behind;
 }
 
-// Writes a guarded key's value down; of a key that came twice the first.
+// Records the value of a guarded key; of a key that occurs twice, the first value.
 JSON_INLINE void record(struct walk *walk, unsigned key, struct span value, enum json_type type) {
     assert(value.bytes > 0 && value.at + value.bytes <= walk->end);
     struct lookup *lookup = walk->lookup;
@@ -175,7 +176,7 @@ JSON_INLINE void record(struct walk *walk, unsigned key, struct span value, enum
     lookup->type[key] = (uint8_t)type;
 }
 
-// Writes a member of params down whose key isn't guarded.
+// Records a member of params whose key isn't guarded.
 JSON_INLINE void note(struct walk *walk, struct span value, enum json_type type) {
     struct lookup *lookup = walk->lookup;
     if (walk->level != 1)
@@ -185,8 +186,8 @@ JSON_INLINE void note(struct walk *walk, struct span value, enum json_type type)
     lookup->others++;
 }
 
-// Goes behind a value that is no object to be walked. Where all of the body is judged at the end, strings
-// needn't be judged here.
+// Goes behind a value that isn't an object to be walked. In the strict depth, json_valid judges all strings at the end,
+// so none is judged here.
 JSON_INLINE uint32_t take_value(struct walk *walk, json_string_masks_of *masks_of, bool strict,
                                 struct block_masks *block, unsigned key, uint32_t at) {
     uint8_t first = walk->text[at];
@@ -212,8 +213,8 @@ JSON_INLINE uint32_t take_value(struct walk *walk, json_string_masks_of *masks_o
     return behind;
 }
 
-// Goes from behind a value to the comma that follows, through the brackets that close here. Their containers
-// are then done. *done: the top was among them, and the offset is behind it.
+// Goes from the end of a value to the next comma, through the brackets that close here, and records the closed objects.
+// *done: the top level closed, and the offset is behind it.
 static uint32_t take_closing(struct walk *walk, bool *done, uint32_t at) {
     for (at = to_token(walk, at); at != BROKEN && walk->text[at] == '}'; at = to_token(walk, at)) {
         at++;
@@ -228,7 +229,7 @@ static uint32_t take_closing(struct walk *walk, bool *done, uint32_t at) {
     return at == BROKEN || walk->text[at] == ',' ? at : fault(walk, at);
 }
 
-// Whether the value at `at` is an object to be walked; it is then entered.
+// Enters the value at `at` if it is an object to be walked. Returns whether the walk has entered.
 JSON_INLINE bool enter(struct walk *walk, unsigned key, uint32_t at) {
     if ((key != KEY_PARAMS && key != KEY_META) || walk->text[at] != '{')
         return false;
@@ -239,12 +240,12 @@ JSON_INLINE bool enter(struct walk *walk, unsigned key, uint32_t at) {
     return true;
 }
 
-// Whether a value is such as members_skip steps over, and no long string.
+// Returns whether members_skip could skip the value, and the value is no long string.
 JSON_INLINE bool is_small(const struct walk *walk, uint32_t begin, uint32_t behind) {
     return (walk->text[begin] | 0x20) != '{' && behind - begin <= JSON_BLOCK_BYTES;
 }
 
-// Walks the object that opens at `at`. The offset behind it, or BROKEN.
+// Walks the object that opens at `at`. Returns the offset behind the object, or BROKEN.
 JSON_INLINE uint32_t walk_object(struct walk *walk, json_string_masks_of *masks_of, bool strict,
                                  uint32_t at) {
     struct block_masks block = {0};
@@ -268,7 +269,7 @@ JSON_INLINE uint32_t walk_object(struct walk *walk, json_string_masks_of *masks_
         at = take_value(walk, masks_of, strict, &block, key, at);
         if (at == BROKEN)
             return BROKEN;
-        // A comma in the slack is no comma: the next key is then missing.
+        // With a comma in the slack, to_token finds that the next key is missing.
         if (walk->text[at] != ',')
             at = take_closing(walk, &done, at);
         else if (!strict && key == KEY_OTHER)
@@ -277,7 +278,7 @@ JSON_INLINE uint32_t walk_object(struct walk *walk, json_string_masks_of *masks_
     return at;
 }
 
-// One of each level of vector code and depth.
+// The instances for each level of vector code and each depth.
 typedef uint32_t walk_object_of(struct walk *walk, uint32_t at);
 
 static uint32_t walk_lazy_portable(struct walk *walk, uint32_t at) {
@@ -309,7 +310,7 @@ static walk_object_of *const walk_objects[JSON_LEVELS_COUNT][2] = {
 #endif
 };
 
-// Steps over the value that the body is. An array is a batch; a scalar is JSON, but no message.
+// Walks the value of the body. An array is a batch; a scalar is JSON, but no message.
 static uint32_t walk_body(struct walk *walk, bool strict, uint32_t at) {
     enum json_type type;
     if (walk->text[at] == '{')
@@ -332,7 +333,7 @@ struct walked lookup_walk(struct lookup *lookup, const uint8_t *body, uint32_t b
         at = json_skip_space(body, at, bytes);
         at = at < bytes ? fault(&walk, at) : at;
     }
-    // Judges the parts that the walk skipped over. A response keeps its kind, which the keys of the top tell.
+    // Judges the parts that the walk skipped. A response keeps its kind, which depends on the keys of the top level.
     if (strict && at != BROKEN && !json_valid(body, bytes))
         fault_deeper(&walk);
     return (struct walked){

@@ -1,5 +1,4 @@
-// The walk over a body, which fills a lookup in but for its kind and what follows from that. Not for anyone but
-// lookup.c.
+// Walks any body and fills a lookup in, except its kind and what depends on the kind. For lookup.c alone.
 #pragma once
 
 #include <stdbool.h>
@@ -7,14 +6,14 @@
 
 #include "core/lookup/lookup.h"
 
-// The result of a walk, beside the fields that it found.
+// The result of a walk, besides the fields in the lookup.
 struct walked {
-    uint32_t seen; // bit k: key k came, if only its key
-    bool ascii;    // all of the body
-    bool batch;    // it begins as an array
-    bool broken;   // it isn't JSON, as far as it was judged; the lookup's verdict says so
+    uint32_t seen; // bit k: key k occurred, even without a value
+    bool ascii;    // all of the body is ASCII
+    bool batch;    // the body begins as an array
+    bool broken;   // the judged part of the body isn't JSON; the lookup's verdict gives the fault
 };
 
-// Walks any body. `lookup` has a good verdict and nothing present; a verdict that isn't good, with where and why, and
-// the fields are written there.
+// Walks any body. `lookup` must have a good verdict and no key present. Writes the fields to `lookup`, and a bad
+// verdict with its place and reason.
 struct walked lookup_walk(struct lookup *lookup, const uint8_t *body, uint32_t bytes, bool strict);

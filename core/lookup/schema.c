@@ -1,5 +1,5 @@
-// Guarded fields are where the lookup has found them, the others among the members that it has noted, or if
-// those were too many in a walk over params. At the end a required field that wasn't met is the fault.
+// Finds guarded fields in the lookup, and other fields among the members that the lookup recorded or, if there were too
+// many, in a walk over params. At the end, a required field that wasn't found is the fault.
 
 #include "core/lookup/schema.h"
 
@@ -17,7 +17,7 @@ enum kind { STRING, OBJECT, OBJECT_OR_ARRAY, NUMBER_OR_NULL, PRIORITY, DECISION,
 static const struct {
     unsigned types;
     const char *expected;
-    const char *values[5]; // none: any
+    const char *values[5]; // the allowed values; none: any value
 } kinds[KINDS_COUNT] = {
     [STRING] = {TYPE(JSON_STRING), "string", {NULL}},
     [OBJECT] = {TYPE(JSON_OBJECT), "object", {NULL}},
@@ -32,11 +32,11 @@ static const struct {
                {"autonomous", "supervised", "human-in-the-loop", "manual"}},
 };
 
-// --- The table: method, field, kind, whether it is required (HugAI v2 messages, 3.1 to 3.3 and 3.5 to 3.8; at the
-// end one of the hub's own). Optional fields that nothing is asked of are not in it. `capabilities` may be an
-// array and `processId` null, which is what clients of the Language Server Protocol send.
+// --- The table: method, field, kind, whether the field is required (HugAI v2 messages, 3.1 to 3.3 and 3.5 to 3.8; the
+// last row is the hub's own). Optional fields without requirements are not in the table. `capabilities` may be an array
+// and `processId` may be null, as clients of the Language Server Protocol send them.
 
-// The last column is the key by which the lookup has found the field already.
+// The last column is the key of a field that the lookup has found already.
 #define FIELDS(X)                                                                                            \
     X("initialize", "processId", NUMBER_OR_NULL, true, UNGUARDED)                                            \
     X("initialize", "agentId", STRING, true, KEY_AGENT_ID)                                                   \
@@ -81,7 +81,7 @@ static const struct field {
 
 enum { FIELDS_COUNT = sizeof fields / sizeof *fields };
 
-// A method's fields stand together in the table.
+// The fields of a method, which are adjacent in the table.
 struct rule {
     const struct field *first;
     unsigned count;
@@ -103,13 +103,13 @@ static struct rule rule_of(const char *method, size_t bytes) {
     return (struct rule){fields + first, end - first};
 }
 
-// --- Judging.
+// --- Judging
 
 struct validator {
     const struct rule *rule;
     const uint8_t *body;
-    uint32_t met;             // bit i: the rule's field i was there, and was good
-    struct span capabilities; // bytes 0: none
+    uint32_t met;             // bit i: the message has the rule's field i, and the field is good
+    struct span capabilities; // the capabilities of the message; bytes 0: none
     const struct field *fault;
 };
 
@@ -154,7 +154,7 @@ static void check_other(struct validator *validator, const struct json_item *ite
             schema_meet(validator, index, item->type, item->value);
 }
 
-// Members that the lookup hasn't noted.
+// Checks members that the lookup hasn't recorded.
 static void check_walked(struct validator *validator, struct span params) {
     assert(params.bytes >= 2);
     struct json_walk walk;
@@ -177,7 +177,8 @@ static void check_params(struct validator *validator, const struct lookup *looku
             check_other(validator, &lookup->other[index]);
 }
 
-// A registration may name its level among its capabilities (HugAI v2 headers, the example of section 3).
+// Returns whether the level is among the capabilities, as a registration may have it (HugAI v2 headers, the example of
+// section 3).
 static bool level_stands_inside(const struct validator *validator, const struct field *field) {
     assert(field->required);
     if (field->kind != LEVEL || strcmp(field->method, "agent/register") != 0)
@@ -205,7 +206,7 @@ bool schema_version_served(const uint8_t *body, const struct lookup *lookup) {
            json_string_is(body, version, "2.0");
 }
 
-// 1.0 and 10e-1 are integers, too.
+// Returns whether the item is an integer in any spelling, such as 1.0 and 10e-1.
 static bool is_integer(const uint8_t *body, const struct json_item *item) {
     enum { CODE_BYTES_MAX = 64 };
     char decoded[CODE_BYTES_MAX];
