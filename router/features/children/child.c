@@ -12,7 +12,7 @@ void child_set_state(struct child *child, enum child_state state) {
     child->state = state;
     child_touch(child);
     atomic_store_explicit(&child->record->state, state,
-                          memory_order_release); // with its name (child_record.h)
+                          memory_order_release); // releases the record's name, too (child_record.h)
     atomic_store_explicit(&child->record->protocol, child->settings->protocol, memory_order_relaxed);
     if (child->settings->protocol != CHILD_MCP || child->modern)
         child_show_era(child, child->modern ? MCP_MODERN : MCP_ERAS_COUNT);

@@ -1,5 +1,5 @@
-// Clients that have used a server of MCP whose section is gone. They are told of the server's lists when a section names the server
-// again. All of it is shard 0's, as children are.
+// Keeps the clients of MCP servers whose sections were removed. The clients are told of a server's lists when a section
+// has the server's name again. Shard 0 keeps all of them, as it has the children.
 #pragma once
 
 #include <stddef.h>
@@ -7,15 +7,15 @@
 
 struct quota;
 
-// The first of a list of those, whose memory is the quota's; NULL: nobody is absent.
+// An element of a list, in memory of the quota. NULL: the list is empty.
 struct child_absence;
 
-// Notes connections that used the child of this name. Without memory they aren't told.
+// Notes connections that used the child of this name. Without memory the clients won't be told.
 void child_absence_note(struct child_absence **first, struct quota *quota, const char *name,
                         const uint64_t *connections, size_t count);
-// Takes one connection that is to be told of the child of this name; 0: there is none any more.
+// Removes and returns a connection that must be told of the child of this name; 0: there is none.
 uint64_t child_absence_take(struct child_absence **first, struct quota *quota, const char *name);
-// A connection has gone.
+// Forgets a connection that has gone.
 void child_absence_forget(struct child_absence **first, struct quota *quota, uint64_t connection);
-// Forgets all.
+// Frees the list.
 void child_absence_free(struct child_absence **first, struct quota *quota);

@@ -43,7 +43,7 @@ bool child_agent_has_tools(const struct shard *shard, const char *name, size_t b
     return record && child_record_is_mcp(record);
 }
 
-// An initialize of MCP's names the version of the protocol; the hub's, and those of other protocols, name none.
+// Recognizes MCP's initialize by its protocolVersion, which the initialize of the hub and of other protocols lacks.
 bool child_agent_opens_there(const struct shard *shard, const struct message *message,
                              const struct agent *agent) {
     (void)shard;
@@ -55,7 +55,7 @@ bool child_agent_opens_there(const struct shard *shard, const struct message *me
             message_param(message, "protocolVersion").type == JSON_STRING);
 }
 
-// Without a note (child_mux.h) the notification is for all.
+// Forwards the notification without a note (child_mux.h), so that all instances get it.
 bool child_agent_notify(struct shard *shard, const struct message *message, const struct agent *agent) {
     assert(!message_is_request(message));
     if (!agent->child || !child_record_is_each(agent->child))

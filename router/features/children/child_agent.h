@@ -1,4 +1,4 @@
-// What the hub asks of an agent that is a program: functions of the registration (router/engine/shard/feature.h).
+// Tells the hub about an agent that is a child. These are functions of the feature (router/engine/shard/feature.h).
 #pragma once
 
 #include <stdbool.h>
@@ -10,18 +10,18 @@ struct message;
 struct shard;
 struct text;
 
-// Adds "child" to the agent's entry of hub/agents; also of its process of the modern era.
+// Adds "child" to the agent's entry of hub/agents, with the process of the modern era.
 void child_agent_describe(const struct shard *shard, const struct agent *agent, struct text *out);
-// Whether the agent is a server of MCP: a request that is cancelled there has ended.
+// Returns whether the agent is an MCP server: a request that is cancelled there has ended.
 bool child_agent_cancel_ends(const struct shard *shard, const struct agent *agent);
-// Puts $/cancel_request, for an agent that speaks the Agent Client Protocol. False for all others.
+// Writes $/cancel_request for an agent that speaks the Agent Client Protocol. Returns false for all others.
 bool child_agent_put_cancel(const struct shard *shard, const struct agent *agent, uint64_t hub_id,
                             struct text *out);
-// Whether a server of MCP has this name.
+// Returns whether an MCP server has this name.
 bool child_agent_has_tools(const struct shard *shard, const char *name, size_t bytes);
-// Whether a message that opens or ends a session is for the agent: each to an instance of the peer's own, and of others
-// an initialize of MCP.
+// Returns whether a message that opens or ends a session is for the agent. A peer's own instance gets all such
+// messages; another MCP server gets MCP's initialize alone.
 bool child_agent_opens_there(const struct shard *shard, const struct message *message,
                              const struct agent *agent);
-// Tells all instances, where each user of the agent has one.
+// Sends a notification to all instances, if each user of the agent has one. Returns false for another agent.
 bool child_agent_notify(struct shard *shard, const struct message *message, const struct agent *agent);

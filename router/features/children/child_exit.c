@@ -1,4 +1,4 @@
-// How a child ends.
+// Ends children.
 #include <assert.h>
 #include <signal.h>
 #include <string.h>
@@ -27,8 +27,8 @@ static void drop_queue(struct shard *shard, struct peer *seat) {
     assert(outbox_empty(&seat->connection.outbox));
 }
 
-// Drops parcels that were meant for the program that has ended: responses to its requests, cancels of
-// requests to it. The rest waits for the next one.
+// Drops queued parcels that were meant for the program that has ended: responses to its requests, and cancels of
+// requests to it. All others wait for the next process.
 static void drop_bound(struct shard *shard, struct peer *seat) {
     struct outbox *outbox = &seat->connection.outbox;
     struct parcel_list parcels;
@@ -43,7 +43,7 @@ static void drop_bound(struct shard *shard, struct peer *seat) {
         send_release(shard, parcel);
     }
     for (struct parcel *parcel; (parcel = parcel_list_take(&parcels));)
-        outbox_add(outbox, parcel); // no more than there were
+        outbox_add(outbox, parcel); // no more parcels than before
 }
 
 static void forget_partial(struct peer *seat) {
@@ -56,7 +56,7 @@ static void forget_partial(struct peer *seat) {
     connection_want(&seat->connection, NULL, 0);
 }
 
-// Lets the program leave: its requests are abandoned, its subscriptions and registrations go. Its name stays.
+// Abandons the program's requests, and removes its subscriptions and registrations. The child's name stays registered.
 static void leave(struct shard *shard, struct peer *seat) {
     assert(seat->state != PEER_OPEN);
     completion_abandon_all(shard, seat);
@@ -69,7 +69,7 @@ static void leave(struct shard *shard, struct peer *seat) {
     seat->missed = 0;
 }
 
-// The registry knows nothing of what an instance of one user's owes.
+// Ends the requests that an instance owes, because the registry doesn't know them.
 static void end_for_user(struct shard *shard, struct child *child) {
     assert(child_of_seat(child->seat) == child);
     if (child->of)
@@ -77,13 +77,13 @@ static void end_for_user(struct shard *shard, struct child *child) {
 }
 
 static bool has_pending(const struct shard *shard, const struct child *child) {
-    uint32_t waiting_count = child->other ? child->other->pending_count : 0; // which count for the name, too
+    uint32_t waiting_count = child->other ? child->other->pending_count : 0; // hub_pending counts these, too
     return child->of ? child->pending_count > 0 : hub_pending(shard->hub, child->seat->name) > waiting_count;
 }
 
 enum { RESEND_MS = 10 };
 
-// The keeper ends what is left of its group.
+// Tells the keeper to end the rest of the child's process group.
 static void end_group(struct shard *shard, struct child *child) {
     assert(child->state == CHILD_ENDING);
     if (!child_command(shard, child, KEEPER_END, (uint32_t)child->settings->end_ms))
@@ -93,8 +93,8 @@ static void end_group(struct shard *shard, struct child *child) {
 static void unplug(struct shard *shard, struct child *child) {
     assert(child_is_up(child) && child_of_seat(child->seat) == child);
     struct peer *seat = child->seat;
-    child->had_requests = child->of && child->pending_count >
-                                           0; // of others it is known when all of that has ended (child_rest)
+    child->had_requests =
+        child->of && child->pending_count > 0; // for other children ORDER_REST sets this (child_rest)
     child->keeps_queue =
         child->state == CHILD_STOPPING &&
         (child->after == CHILD_AFTER_FRESH || child->after == CHILD_AFTER_IDLE || child->removed);
@@ -111,7 +111,7 @@ static void unplug(struct shard *shard, struct child *child) {
     end_for_user(shard, child);
 }
 
-// The bytes that it wrote before it closed its input, or ended, still come.
+// Stops sending to a child that has closed its input, or has ended. Its last output is still read.
 static void lose_input(struct shard *shard, struct child *child) {
     assert(!child->seat->connection.ending);
     child->seat->connection.paused = true;
@@ -129,7 +129,7 @@ void child_seat_ended(struct shard *shard, struct peer *seat) {
         lose_input(shard, child);
     } else if (child_is_up(child)) {
         unplug(shard, child);
-    } else if (connection->socket < 0) { // for its memory
+    } else if (connection->socket < 0) { // closed for its memory, without a process
         leave(shard, seat);
         end_for_user(shard, child);
         drop_queue(shard, seat);
@@ -139,7 +139,7 @@ void child_seat_ended(struct shard *shard, struct peer *seat) {
     seat->state = PEER_OPEN;
 }
 
-// The output ends behind its last bytes, though others of the group may hold it open.
+// Ends the output behind its last bytes, though other processes of the group may hold it open.
 void child_exited(struct shard *shard, struct child *child) {
     assert(shard->index == 0);
     if (!child_is_up(child))
@@ -148,13 +148,13 @@ void child_exited(struct shard *shard, struct child *child) {
     io_shutdown(shard->io, child->seat->connection.socket, SHUT_RD);
 }
 
-// --- Asking it to end
+// --- Stopping
 
 static void stop_running(struct shard *shard, struct child *child, const char *reason) {
     assert(child_is_up(child) && child->state != CHILD_STOPPING);
     bool was_running = child->state == CHILD_RUNNING;
     child_set_state(child, CHILD_STOPPING);
-    if (!was_running) { // it knows of nothing yet
+    if (!was_running) { // the program has been given no work yet
         child_fail(shard, child, CHILD_FAULT_NONE, 0);
         return;
     }
@@ -171,17 +171,18 @@ static void stop_running(struct shard *shard, struct child *child, const char *r
 
 void child_stop(struct shard *shard, struct child *child, enum child_after after, const char *reason) {
     assert(after != CHILD_AFTER_END && reason);
-    bool again = after == CHILD_AFTER_FRESH && child->after == CHILD_AFTER_STOP; // the last word counts
+    // The operator's last order counts
+    bool again = after == CHILD_AFTER_FRESH && child->after == CHILD_AFTER_STOP;
     bool overrules = after > child->after || again || !child_is_up(child);
     if (overrules && child->after != CHILD_AFTER_FREE)
         child->after = after;
     if (child_is_up(child) && child->state != CHILD_STOPPING)
         stop_running(shard, child, reason);
     else if (child->state != CHILD_STOPPING && child->state != CHILD_ENDING)
-        child_set_state(child, CHILD_ENDING); // and nothing is in the way
+        child_set_state(child, CHILD_ENDING); // child_settle goes on from there
 }
 
-// --- After its end
+// --- After the end of the process
 
 static void note_fault(struct child *child) {
     assert(child->fault < CHILD_FAULTS_COUNT);
@@ -197,14 +198,15 @@ static void note_fault(struct child *child) {
     atomic_store_explicit(&child->record->fault, fault, memory_order_relaxed);
 }
 
-// First nobody finds the child any more. Then messages that have come for it until then end. Others that wait
-// are dropped when both are known everywhere (child_settle).
+// Takes a child out of service. First no message finds the child any more, then the requests for the child end. Queued
+// messages are dropped when all shards know both (child_settle).
 static void go_down(struct shard *shard, struct child *child, enum child_state state) {
     assert(state == CHILD_DOWN || state == CHILD_STOPPED);
     child_set_state(child, state);
     bool is_new_fault = child->settings->protocol == CHILD_MCP && !child->settings->each &&
                         !child->no_modern && child->settings->instances == 1;
-    bool is_found = state == CHILD_DOWN && is_new_fault; // by those who want another process of it
+    // For messages of the modern era, which another process has
+    bool is_found = state == CHILD_DOWN && is_new_fault;
     if (!is_found && !child_register_absent(shard, child))
         child_log(child, "memory is used up");
     child->keeps_queue = false;
@@ -235,7 +237,7 @@ static void restart_by_policy(struct shard *shard, struct child *child) {
     child_wake_after(shard, child, delay);
 }
 
-// The seat goes as any peer that is closed.
+// Removes a child. Its seat is closed as any peer is.
 static void free_child(struct shard *shard, struct child *child) {
     assert(child->after == CHILD_AFTER_FREE && child_of_seat(child->seat) == child);
     struct peer *seat = child->seat;
@@ -265,7 +267,7 @@ static void begin_as_configured(struct shard *shard, struct child *child) {
     if (!child_register(shard, child, NULL, NULL, true))
         child_log(child, "memory is used up");
     child->after = CHILD_AFTER_END;
-    child_set_state(child, CHILD_WAITING); // until that is known
+    child_set_state(child, CHILD_WAITING); // until the order has come back
     child_wake_after(shard, child, 0);
 }
 
@@ -307,7 +309,7 @@ bool child_settle(struct shard *shard, struct child *child) {
     if (child->state != CHILD_ENDING || child->has_process || child->orders || child->rest_due ||
         !connection_at_rest(&child->seat->connection) || child->seat->ending)
         return true;
-    if (child->after == CHILD_AFTER_FREE && child->instances > 0) // which know it
+    if (child->after == CHILD_AFTER_FREE && child->instances > 0) // the instances point to the child
         return true;
     close_sockets(shard, child->seat);
     atomic_store_explicit(&child->record->process, 0, memory_order_relaxed);
@@ -329,8 +331,8 @@ bool child_is_quiet(const struct child *child) {
     case CHILD_STOPPING:
     case CHILD_ENDING:
         return false;
-    case CHILD_IDLE: // until it may start
-    case CHILD_DOWN: // until that is known everywhere
+    case CHILD_IDLE: // messages wait until the child may start
+    case CHILD_DOWN: // messages wait until all shards know the state
     case CHILD_STOPPED:
         return !waits;
     default:

@@ -36,7 +36,7 @@ void child_methods_list(struct shard *shard, const struct message *message) {
     message_answer(shard, message, &result);
 }
 
-// The child that a message names; NULL: the message was refused.
+// Returns the record of the child that a message names. Returns NULL if the message was refused.
 static struct child_record *read_name(struct shard *shard, const struct message *message) {
     struct json_item item = message_param(message, "name");
     char name[AGENT_ID_BYTES_MAX];
@@ -69,7 +69,7 @@ static void answer_name(struct shard *shard, const struct message *message,
     message_answer(shard, message, &result);
 }
 
-// Shard 0 carries it out.
+// Notes an order to a child and its instances, which shard 0 carries out.
 static void order(struct shard *shard, const struct message *message, uint32_t kind) {
     assert(kind == CHILD_ORDER_RESTART || kind == CHILD_ORDER_STOP);
     struct child_record *record = read_name(shard, message);
@@ -77,7 +77,7 @@ static void order(struct shard *shard, const struct message *message, uint32_t k
         return;
     size_t bytes = strlen(record->name);
     uint32_t count = child_record_count(shard->hub);
-    for (uint32_t index = 0; index < count; index++) { // its other instances, too
+    for (uint32_t index = 0; index < count; index++) { // also for its other instances
         struct child_record *other = child_record_at(shard->hub, index);
         bool is_there = child_record_is_there(other);
         if (other == record ||
@@ -98,11 +98,11 @@ void child_methods_stop(struct shard *shard, const struct message *message) {
     order(shard, message, CHILD_ORDER_STOP);
 }
 
-// Room for one log as it is, and for a line of it behind whose it is.
+// The room for a line of a log: the instance's name, and the line, escaped.
 enum { LINE_ROOM_BYTES = AGENT_ID_BYTES_MAX + 2 + 4 * KEEPER_LOG_BYTES, LOGS_MAX = 64 };
 
-// The keeper may write there meanwhile: what it has overwritten in part is escaped once more. `whose` stands before
-// each line, unless it is NULL.
+// Writes the lines of a child's log, each behind `name` unless that is NULL. The keeper may overwrite lines meanwhile,
+// so each line is escaped again.
 static void put_log(struct text *result, const struct shard *shard, const struct child_record *record,
                     const char *name, char *room) {
     struct keeper *keeper = shard->hub->settings.keeper;
@@ -118,7 +118,7 @@ static void put_log(struct text *result, const struct shard *shard, const struct
     }
 }
 
-// The first one of many says nothing itself.
+// Writes the logs of a stand-in's instances. The stand-in has no log.
 static void put_logs(struct text *result, const struct shard *shard, const struct child_record *first,
                      char *room) {
     const struct hub *hub = shard->hub;

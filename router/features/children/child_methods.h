@@ -1,4 +1,5 @@
-// hub/children, hub/childRestart, hub/childStop and hub/childLog: the programs that the hub keeps running.
+// Answers hub/children, hub/childRestart, hub/childStop and hub/childLog, about the programs that the hub keeps
+// running.
 #pragma once
 
 #include "router/engine/message/message.h"

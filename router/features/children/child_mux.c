@@ -10,7 +10,7 @@
 #include "router/features/children/child.h"
 #include "router/features/children/child_record.h"
 
-// Bits of a note, beside 1 and the method.
+// Bits of parcel.note. The bits of the method have 1 + the method.
 enum { NOTE_METHOD = 0x1f, NOTE_LOG = 0x20, NOTE_MODERN = 0x40, NOTE_ANSWERS_ONLY = 0x80 };
 
 enum { NOTE_EXIT = NOTE_METHOD }; // in the place of the method
@@ -22,8 +22,8 @@ bool child_mux_find(const struct agent *agent) {
     return child_record_is_mcp(agent->child) || child_record_is_each(agent->child);
 }
 
-// Prepares the mail that will tell the server's shard that the peer has gone; without room for it the peer is
-// none of its users.
+// Makes the mail that will tell the server's shard that the peer has gone. Returns false without memory: the peer is no
+// user of the server then.
 static bool prepare_departure(struct shard *shard, struct peer *peer) {
     struct child_peer *own = child_peer_take(shard, peer);
     if (own && !own->departure)
@@ -44,7 +44,7 @@ void child_mux_note(struct shard *shard, const struct message *message, const st
         bool logs = mcp_meta(message->body, &message->lookup, MCP_META_LOG_LEVEL).type != JSON_NONE;
         parcel->note |= (uint8_t)(NOTE_MODERN | (logs ? NOTE_LOG : 0));
     }
-    if (message->peer->transport->answers_only || message->origin) // nothing else goes there
+    if (message->peer->transport->answers_only || message->origin) // only answers reach the source
         parcel->note |= NOTE_ANSWERS_ONLY;
     parcel->source = prepare_departure(shard, message->peer) ? message->peer->name : 0;
     parcel->body = message->frame->body;
@@ -113,7 +113,7 @@ static bool is_of_pool(const struct agent *agent, const struct agent *chosen) {
     return agent->pool_bytes == chosen->pool_bytes && memcmp(agent->id, chosen->id, chosen->pool_bytes) == 0;
 }
 
-// The agent at a connection that is of the same pool; NULL: it has gone, or won't run again.
+// Returns the agent of the same pool at a connection. Returns NULL if the agent has gone, or won't run again.
 static struct agent *agent_at(struct shard *shard, uint64_t connection, const struct agent *chosen) {
     struct home *home = agents_home(&shard->agents, connection);
     for (struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
@@ -125,7 +125,8 @@ static struct agent *agent_at(struct shard *shard, uint64_t connection, const st
     return NULL;
 }
 
-// The place of an instance that is no more may be used for this pool.
+// Returns the peer's affinity to a pool, and sets *agent to the member. If there is none, *agent is NULL, and the
+// affinity to a member that has gone is returned for reuse; or NULL.
 static struct pool_affinity *find_affinity(struct shard *shard, const struct child_peer *own,
                                            const struct agent *chosen, struct agent **agent) {
     struct pool_affinity *stale = NULL;

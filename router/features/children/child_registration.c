@@ -56,7 +56,7 @@ static struct order *order_of(struct shard *shard, struct child *child) {
         order->pool_bytes = (uint32_t)strlen(child->settings->name);
     order->hermes = child->settings->protocol == CHILD_HERMES;
     order->here_only =
-        child_is_stand_in(child); // who is at another hub is known by the link alone, all as one
+        child_is_stand_in(child); // users at another hub can't be told apart: they have one link
     order->connected_since_ms = io_wall_ms(shard->io);
     return order;
 }
@@ -64,7 +64,7 @@ static struct order *order_of(struct shard *shard, struct child *child) {
 bool child_register(struct shard *shard, struct child *child, const struct piece *capabilities,
                     const struct piece *answer, bool resting) {
     assert(!capabilities || capabilities->count >= 2);
-    if (child->of) // it is found by its user alone
+    if (child->of) // only its user finds an instance
         return true;
     struct order *order = order_of(shard, child);
     if (!order)
@@ -106,7 +106,8 @@ static int compare(const void *one, const void *other) {
     return (left > right) - (left < right);
 }
 
-// Whether what is of the modern era is another process's: it is as long as this one hasn't refused a session.
+// Returns whether another process has the requests of the modern era. That is so unless this process has refused a
+// session.
 static bool has_sessions_alone(const struct child *child) {
     bool is_shared = child->settings->protocol == CHILD_MCP && !child->settings->each && !child->of;
     return is_shared && atomic_load_explicit(&child->record->era, memory_order_relaxed) != MCP_MODERN;
@@ -116,16 +117,16 @@ static bool is_down(const struct child *child) {
     return child->state == CHILD_DOWN || child->state == CHILD_STOPPED;
 }
 
-// Returns the number by which a parcel that hasn't gone out is known at its shard; 0: it is none, or waits
-// for nobody.
+// Returns the id by which shards know the request or session of a queued parcel. Returns 0 if there is none, or if it
+// need not survive.
 static uint64_t target_of(const struct child *child, const struct parcel *parcel, bool waiting) {
     if (parcel->of_stream && hcs_open_is_id(parcel->stream))
         return is_down(child) ? 0 : parcel->stream;
     return waiting ? parcel->hub_id : 0;
 }
 
-// Spares parcels that wait, and those that another process has: requests if those are to be spared, starts of
-// sessions as long as there will be a next program. Without memory for it, nothing is spared.
+// Notes in an order what survives: requests of queued parcels, with `waiting`, requests that another process has, and
+// starts of sessions as long as there will be a next process. Without memory nothing survives.
 static void save_pending(const struct child *child, bool waiting, struct order *order) {
     const struct child_ops *ops = child->ops;
     const struct peer *seat = child->seat;
@@ -144,14 +145,17 @@ static void save_pending(const struct child *child, bool waiting, struct order *
     qsort(order->survivors, order->survivor_count, sizeof *order->survivors, compare);
 }
 
-// The child isn't freed before its orders have come back.
+// Notes in an order what survives at this time. The child is still there: it isn't freed before its orders have come
+// back.
 static void save_pending_now(struct shard *shard, struct order *order) {
-    const struct peer *seat = shard->peers.slots[connection_slot(order->mail.connection)]; // also as it ends
+    // Also while the seat ends
+    const struct peer *seat = shard->peers.slots[connection_slot(order->mail.connection)];
     assert(seat->name == order->mail.connection && child_of_seat(seat) && seat->connection.paused);
     save_pending(child_of_seat(seat), order->requests_wait, order);
 }
 
-// Where there is no next one nobody finds it any more, and what is for it still ends, whenever it was asked.
+// Submits the ORDER_REST of a child. If the child doesn't start again, no message finds it any more, and all requests
+// end, whenever they came.
 bool child_rest(struct shard *shard, struct child *child, bool waiting) {
     assert(child->seat->connection.paused);
     struct order *order = order_create(shard, ORDER_REST, child->seat->name);

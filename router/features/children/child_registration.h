@@ -1,18 +1,20 @@
-// A child's name in the registry.
+// Registers children.
 #pragma once
 
 #include "router/features/children/child.h"
 
-// Registers it, or anew, with these capabilities and this answer to initialize (JSON objects; NULL: what its
-// section says, and none). False when memory is used up.
+// Registers a child, for the first time or anew. `capabilities` are a JSON object or array; NULL: the section's.
+// `answer` is the result of initialize; NULL: none. `resting`: the program doesn't run, and messages wait. Returns
+// false without memory.
 bool child_register(struct shard *shard, struct child *child, const struct piece *capabilities,
                     const struct piece *answer, bool resting);
-// Registers a child so that nobody finds it and no other agent can have its name.
+// Registers a child so that no message finds the child, and no other agent can have its name. Returns false without
+// memory.
 bool child_register_absent(struct shard *shard, struct child *child);
-// Makes the order that will tell all shards that the child goes, before it comes, as there may be no memory
-// then. False without memory.
+// Makes in advance the order that will tell all shards that the child goes, as there may be no memory then. Returns
+// false without memory.
 bool child_prepare_leave(struct shard *shard, struct peer *seat);
-// Says that the child goes for good: its record may be another's once all shards know that.
+// Prepares that order for a child that is freed: another child may have the record once all shards know.
 void child_leave_order(struct child *child);
-// All that it owes ends, but for what hasn't gone out where `spare`. False when memory is used up.
+// Ends the requests that the child owes. `spare`: not those that weren't sent. Returns false without memory.
 bool child_rest(struct shard *shard, struct child *child, bool spare);

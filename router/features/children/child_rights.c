@@ -20,7 +20,8 @@ static void filter_log_one(struct shard *shard, struct child *child, enum rule r
     child_log(child, "of its answer to initialize is left out what its user may not %s", rule_text(rule));
 }
 
-// The rules by which something is left out.
+// Limits capabilities to a user's rights, and writes the result to `filtered`. Returns the rules by which names were
+// left out, as bits; 0: none were.
 static uint32_t filter_message(const struct child *child, const struct user *user,
                                const struct piece *capabilities, struct text *filtered) {
     struct text section;
@@ -55,7 +56,7 @@ static bool is_same(const struct piece *piece, const struct capabilities *capabi
     return piece->count == capabilities->bytes && memcmp(piece->bytes, capabilities->text, piece->count) == 0;
 }
 
-// Returns the capabilities of an agent that has answered; type JSON_NONE: none that could be judged.
+// Returns the capabilities in the answer of a child's agent; type JSON_NONE: there are none to limit.
 static struct json_item offered_by(const struct child *child, const struct agent *agent) {
     struct json_item capabilities = {0};
     bool is_known = agent && agent->answer && agent->home->connection == child->seat->name;
@@ -66,7 +67,7 @@ static struct json_item offered_by(const struct child *child, const struct agent
     return is_list ? capabilities : (struct json_item){0};
 }
 
-// The answer of that time is registered anew: rights that are wider now count, too.
+// Limits the capabilities of the original answer, so that wider rights count, too, and registers the child anew.
 void child_rights_review(struct shard *shard, struct child *child) {
     const char *name = child->record->name;
     const struct agent *agent = agents_find(&shard->agents, name, strlen(name));
@@ -86,6 +87,7 @@ void child_rights_review(struct shard *shard, struct child *child) {
     if (!same)
         filter_log(shard, child, rules);
     if (!same && (filtered.failed || !child_register(shard, child, &now, &answer, agent->resting)))
-        child_fail(shard, child, CHILD_FAULT_MEMORY, 0); // what isn't allowed any more must not stay
+        // Capabilities that aren't allowed any more must not stay
+        child_fail(shard, child, CHILD_FAULT_MEMORY, 0);
     text_deinit(&filtered);
 }

@@ -25,7 +25,7 @@ const char *child_section_begin(const struct child_settings *all, const char *na
     return *section ? NULL : "the name of an agent as the child's: 1 to 255 letters, digits and - _ . : /";
 }
 
-// As of any agent that registers.
+// Checks a section's methods as an agent's capabilities are checked at its registration.
 static const char *judge_methods(const struct child_settings *child) {
     struct text text;
     text_init(&text);

@@ -14,7 +14,7 @@
 #include "router/features/children/child.h"
 #include "router/features/children/child_registration.h"
 
-// How a child comes to run.
+// Starts children, and sends them the hub's own messages.
 
 enum { KEEPER_PAUSE_MS = 20 };
 
@@ -35,7 +35,7 @@ static void begin_afresh(struct shard *shard, struct child *child) {
     stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CHILDREN, CHILDREN_COUNT_STARTED));
 }
 
-// Instances of one user each are bounded; an instance that ends is one of them until all of it is gone.
+// Returns whether an instance may have a process. An instance that ends counts until its process group is gone.
 static bool has_place(const struct child *child) {
     assert(!child->has_process);
     return !child->of || child->modern || child->of->processes < child->settings->instances_max;
@@ -48,9 +48,9 @@ void child_start(struct shard *shard, struct child *child) {
         return;
     begin_afresh(shard, child);
     int failed = child_launch(shard, child, &in, &out);
-    if (failed == -EAGAIN) { // so many at a time
+    if (failed == -EAGAIN) { // too many starts at a time
         child_set_state(child, CHILD_WAITING);
-        child->is_wanted = true; // still, by whatever has it start
+        child->is_wanted = true; // the start is still wanted
         child_wake_after(shard, child, KEEPER_PAUSE_MS);
         return;
     }
@@ -84,7 +84,7 @@ void child_started(struct shard *shard, struct child *child, int32_t process) {
     atomic_store_explicit(&child->record->process, process, memory_order_relaxed);
     if (child->state != CHILD_STARTING)
         return;
-    connection_receive(&child->seat->connection, shard->io); // not before: what it says would come too early
+    connection_receive(&child->seat->connection, shard->io); // not before: output would come too early
     bool is_hermes = child->of ? child->settings->protocol == CHILD_HERMES || child->reopens
                                : child->settings->protocol != CHILD_PLAIN;
     if (is_hermes)
@@ -93,8 +93,8 @@ void child_started(struct shard *shard, struct child *child, int32_t process) {
         child_ready(shard, child, NULL, NULL);
 }
 
-// Registers the name of those of which each user has an instance, as one that runs: the first instance is ready, and has said
-// nothing that would change what the name offers.
+// Registers a stand-in as a child that runs, because its first instance is ready. The instance has said nothing that
+// would change the stand-in's capabilities. Returns false without memory.
 static bool show_first(struct shard *shard, struct child *child) {
     assert(shard->index == 0);
     struct child *stand_in = child->of;
@@ -114,7 +114,7 @@ void child_ready(struct shard *shard, struct child *child, const struct piece *c
                  const struct piece *answer) {
     struct peer *seat = child->seat;
     assert(child->state == CHILD_STARTING || child->state == CHILD_GREETING);
-    bool is_offer = child->of && capabilities; // made for all of its name
+    bool is_offer = child->of && capabilities; // the capabilities count for the stand-in
     if (!child_register(shard, is_offer ? child->of : child, capabilities, answer, false) ||
         !show_first(shard, child)) {
         child_fail(shard, child, CHILD_FAULT_MEMORY, 0);
@@ -132,15 +132,16 @@ void child_ready(struct shard *shard, struct child *child, const struct piece *c
 
 // --- Launch
 
-// How a child is started: what the keeper is told.
+// The command by which the keeper starts a child.
 
-// Whether a variable of the hub's own names a directory: what isn't absolute means nothing to another process.
+// Returns the directory that a variable of the hub's environment names; or NULL. A relative path means nothing to
+// another process.
 static const char *own_directory(const char *name) {
     const char *value = getenv(name);
     return value && *value == '/' ? value : NULL;
 }
 
-// Puts the path before the child's own; false when nothing says where that is.
+// Writes the default path of the child's data. Returns false if no variable names a directory.
 static bool put_default(struct text *path, const struct child_settings *settings) {
     const char *data = own_directory("XDG_DATA_HOME"), *home = own_directory("HOME");
     if (!data && !home)
@@ -151,7 +152,8 @@ static bool put_default(struct text *path, const struct child_settings *settings
     return true;
 }
 
-// A relative one is meant as the hub's own paths are; the child may run elsewhere.
+// Writes the configured path of the child's data. A relative path is relative to the hub's directory, as the hub's own
+// paths are; the child may run elsewhere. Returns false if that directory can't be read.
 static bool put_configured(struct text *path, const char *data) {
     char *here = *data == '/' ? NULL : getcwd(NULL, 0);
     if (*data != '/' && !here)
@@ -183,7 +185,7 @@ static void put_string(struct text *out, const char *string) {
     text_add(out, string ? string : "", string ? strlen(string) + 1 : 1);
 }
 
-// A variable of the hub's own, which is no secret.
+// Writes a variable that the hub sets, and that is no secret.
 static void put_variable(struct text *out, const char *name, const char *value) {
     text_put(out, "O");
     text_put(out, name);
@@ -258,7 +260,7 @@ void child_withdraw(struct shard *shard, struct child *child) {
         send_release(shard, parcel);
 }
 
-// Parcels that wait for the child stay behind: only this one goes out.
+// Sends the parcels of hub_outbox. Parcels in the seat's queue wait.
 void child_send_on(struct shard *shard, struct child *child) {
     assert(shard->index == 0);
     struct connection *connection = &child->seat->connection;
@@ -295,7 +297,8 @@ void child_send(struct shard *shard, struct child *child, struct text *body) {
 
 static void put_hermes_initialize(struct text *body, const struct child *child, uint64_t id) {
     char *data;
-    (void)child_data_directory(child->settings, &data); // without it, it wouldn't have been started
+    // Without the directory the child wouldn't have been started
+    (void)child_data_directory(child->settings, &data);
     text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":");
     text_number(body, (int64_t)id);
     text_put(body, ",\"method\":\"initialize\",\"params\":{\"hermesVersion\":\"" PATCHBAY_VERSION

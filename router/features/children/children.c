@@ -31,7 +31,7 @@ static struct child *children_find(const struct children *children, const char *
 
 // --- The configuration
 
-// A child speaks for the user that its section names, or for nobody.
+// Gives a child's seat the user that the section names, or none.
 static void identify(struct shard *shard, struct peer *seat, const struct child_settings *settings) {
     struct identity *identity = identity_of(seat);
     const struct users *users = shard->settings->users;
@@ -60,10 +60,11 @@ static struct child *take_seat(struct shard *shard, struct child *child,
     return child;
 }
 
-// The number of an instance that speaks the modern era: that of its first one, and this.
+// A bit in the number of a child of the modern era, beside the number of its first child.
 enum { MODERN_NUMBER = 1 << 30 };
 
-// The first one has the name itself, the others one that nobody else could have.
+// Returns the record of a child; NULL: there is none left. The first child has the section's name. The others have
+// names with a #, which no agent can have.
 static struct child_record *take_record(struct shard *shard, const struct child_settings *settings,
                                         uint32_t number) {
     char name[AGENT_ID_BYTES_MAX + 32];
@@ -75,7 +76,7 @@ static struct child_record *take_record(struct shard *shard, const struct child_
     return bytes <= AGENT_ID_BYTES_MAX ? child_record_take(shard->hub, name) : NULL;
 }
 
-// `of` is as in struct child.
+// Makes a child of a section; `of` is as in struct child. Returns NULL if there is no room.
 static struct child *create(struct shard *shard, const struct child_settings *settings, uint32_t number,
                             struct child *of) {
     assert(children_of(shard) && !children_of(shard)->closing);
@@ -119,7 +120,7 @@ static void add(struct shard *shard, const struct child_settings *settings, uint
     child_wake_after(shard, child, 0);
 }
 
-// Instances that end with their user don't count: the next user waits for their place.
+// Counts the instances of a stand-in, without instances that end with their users: the next user waits for the place.
 static uint32_t count_used(const struct children *children, const struct child *stand_in) {
     uint32_t count = 0;
     assert(child_is_stand_in(stand_in));
@@ -128,10 +129,11 @@ static uint32_t count_used(const struct children *children, const struct child *
     return count;
 }
 
-// Instances that use instances are a chain, which may come round: each link of it would be a process more.
+// The bound of a chain of instances that use instances. The chain may be a circle, in which each instance would need
+// one more process.
 enum { CHAIN_MAX = 4 };
 
-// Returns how many instances stand before one that this connection is to have.
+// Returns the depth of an instance (struct child) that this connection is to have.
 static uint32_t depth_for(const struct children *children, uint64_t user) {
     for (const struct child *child = children->first; child; child = child->next)
         if (child->of && child->seat->name == user)
@@ -160,7 +162,8 @@ struct child *children_add_instance(struct shard *shard, struct child *stand_in,
 }
 
 struct child *children_add_modern(struct shard *shard, struct child *first) {
-    const struct child_settings *settings = first->newest; // which the first one may be about to take
+    // The settings that the first child has, or will take
+    const struct child_settings *settings = first->newest;
     bool is_closing = children_of(shard)->closing || first->after == CHILD_AFTER_FREE;
     assert(!first->of && !first->other);
     if (is_closing || !settings || settings->protocol != CHILD_MCP)
@@ -176,16 +179,15 @@ struct child *children_add_modern(struct shard *shard, struct child *first) {
     return child;
 }
 
-// Parcels that wait are dressed for the child's wire: a child of another wire is another child, in another
-// seat.
+// Gives a child its section's settings, and restarts the child if the settings differ. For another wire the child is
+// freed and made anew, because queued parcels are dressed for the child's wire.
 static void configure_one(struct shard *shard, struct child *child, const struct child_settings *settings) {
     assert(strcmp(settings->name, child->settings->name) == 0);
     bool same = child_settings_same(child->newest ? child->newest : child->settings, settings);
-    bool restarts =
-        child->state == CHILD_DOWN || child->after == CHILD_AFTER_STOP; // or will, once it has ended
+    bool restarts = child->state == CHILD_DOWN || child->after == CHILD_AFTER_STOP; // or will be stopped
     child_settings_drop(child->newest);
     child->newest = child_settings_hold(settings);
-    if (child_settings_same(child->settings, settings)) { // the file of before may go
+    if (child_settings_same(child->settings, settings)) { // so that the old configuration may be freed
         child_settings_drop(child->settings);
         child->settings = child_settings_hold(settings);
     }
@@ -194,7 +196,7 @@ static void configure_one(struct shard *shard, struct child *child, const struct
         child_stop(shard, child, alike ? CHILD_AFTER_FRESH : CHILD_AFTER_FREE, "reload");
 }
 
-// Whether a child that is there is one that the section asks for, as it says now or anew.
+// Returns whether a section asks for this child, with the present settings or with other ones.
 static bool is_asked_for(const struct child *child, const struct child_settings *settings) {
     if (!settings || settings->each != child->settings->each)
         return false;
@@ -263,7 +265,7 @@ static struct child *child_of(const struct children *children, const struct keep
     return child;
 }
 
-// The child may have been given up before that.
+// Notes why a child wasn't started, unless the child has failed before.
 static void not_started(struct child *child, int32_t error) {
     assert(!child->has_process && child->state != CHILD_RUNNING);
     if (child->fault != CHILD_FAULT_NONE)
@@ -272,7 +274,7 @@ static void not_started(struct child *child, int32_t error) {
     child->fault_number = error;
 }
 
-// As a shell tells it: a signal is 128 and its number.
+// Logs the end of a child's process. The status is as a shell's: 128 and the number for a signal.
 static void log_end(const struct child *child) {
     assert(child->has_status);
     bool is_signal = WIFSIGNALED(child->status);
@@ -299,7 +301,7 @@ static void take_report(struct shard *shard, const struct keeper_report *report)
         not_started(child, report->value);
         child_fail(shard, child, CHILD_FAULT_START, report->value);
         break;
-    case KEEPER_EXITED: // what it wrote before comes first, up to the end of its output
+    case KEEPER_EXITED: // the rest of the output is read first
         child->status = report->value;
         child->has_status = true;
         log_end(child);
@@ -328,7 +330,8 @@ static void take_bytes(struct shard *shard, const uint8_t *bytes, uint32_t count
     }
 }
 
-// Without it no program can be waited for, or ended as it should be: the hub ends, and they with it.
+// Ends the hub with all programs, because its keeper has ended: without the keeper the hub can't wait for programs, or
+// end them in good order.
 static void lose_keeper(struct shard *shard) {
     assert(children_of(shard) && !atomic_load(&shard->hub->failed));
     struct children *children = children_of(shard);
@@ -408,7 +411,7 @@ static void count_states(struct shard *shard) {
     stats_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_CHILDREN, CHILDREN_GAUGE_OTHER), other);
 }
 
-// Obeys restarts and stops by hand.
+// Carries out an operator's restarts and stops.
 static void obey_all(struct shard *shard) {
     assert(shard->index == 0);
     struct children *children = children_of(shard);
@@ -431,8 +434,7 @@ static void forget(struct children *children, struct child *child) {
     memory_give(child);
 }
 
-// Follows children that have something to do; children may be many, but few of them have. Returns whether one
-// has gone.
+// Goes on with children that may have work to do: children may be many, but few have. Returns whether a child has gone.
 static bool follow_due(struct shard *shard) {
     assert(shard->index == 0);
     struct children *children = children_of(shard);
@@ -522,7 +524,7 @@ static void children_request(struct shard *shard, const struct message *message,
     child_mux_note(shard, message, agent, parcel);
     pending->aside = child_mux_is_modern(parcel);
     if (child_mux_method(parcel) == MCP_LISTEN)
-        wheel_disarm(&pending->timer); // it may take as long as it likes
+        wheel_disarm(&pending->timer); // a subscription has no time limit
 }
 
 static void children_peer_freed(struct shard *shard, struct peer *peer) {
