@@ -100,6 +100,40 @@ static void a_pack_takes_frames_until_it_is_full(void **state) {
     tear_down(&fixture);
 }
 
+// Nothing is written over the list of requests at the buffer's end, whatever room is left for the last frame: one of which
+// the hub copies more than stays of it.
+static void fill_whole(const struct wire_line *added) {
+    enum { ID_BYTES = 62, PADS = 400 };
+    static char id[PADS + 1];
+    struct fixture fixture;
+    set_up_frame(&fixture, "", 1, 1 + ID_BYTES + 1);
+    struct span all = {1, ID_BYTES}, none = {1, 1};
+    memset(id, 'i', sizeof id);
+    fixture.frame.added = added;
+    for (size_t pad = 1; pad <= PADS; pad++) {
+        struct parcel *pack = pack_create(&fixture.parcels, &fixture.buffers);
+        struct buffer *buffer = pack->buffer;
+        uint32_t count = 0;
+        while (buffer->capacity - pack->bytes - count * 16 > 1500) // frames that differ in length
+            assert_true(pack_add(pack, &fixture.frame, none, (struct piece){id, pad}, ++count, NULL));
+        while (pack_add(pack, &fixture.frame, all, (struct piece){"7", 1}, count + 1, NULL))
+            count++;
+        for (uint32_t hub_id = 1; hub_id <= count; hub_id++)
+            assert_true(pack_has(pack, hub_id));
+        parcel_drop(pack);
+    }
+    tear_down(&fixture);
+}
+
+static void a_full_pack_keeps_its_list(void **state) {
+    (void)state;
+    static struct wire_line line = {.bytes = WIRE_LINE_BYTES_MAX - 2};
+    memset(line.text, 'a', sizeof line.text);
+    memcpy(line.text + line.bytes - 2, "\r\n\r\n", 4);
+    fill_whole(NULL);
+    fill_whole(&line);
+}
+
 // The head stands in place of the length line, however long it is.
 static void an_envelope_stands_around_a_frame(void **state) {
     (void)state;
@@ -333,6 +367,7 @@ int main(void) {
         cmocka_unit_test(only_small_bare_frames_are_taken),
         cmocka_unit_test(a_frame_leaves_as_a_parcel_of_it_would),
         cmocka_unit_test(a_pack_takes_frames_until_it_is_full),
+        cmocka_unit_test(a_full_pack_keeps_its_list),
         cmocka_unit_test(an_envelope_stands_around_a_frame),
         cmocka_unit_test(without_memory_there_is_no_pack),
         cmocka_unit_test(while_memory_is_tight_no_pack_is_made),
