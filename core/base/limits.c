@@ -44,7 +44,8 @@ void turn_bounds_defaults(struct turn_bounds *bounds) {
     };
 }
 
-// The estimate falls by half a turn at most: a receiver that has to wait for its peer takes nothing in some turns.
+// Estimates the number of peers for this turn. The estimate at most halves each turn, since a receiver that has to wait
+// for its peer takes nothing in some turns.
 void turn_parts_begin(struct turn_parts *parts, const struct turn_bounds *bounds) {
     assert(bounds->part_min > 0 && bounds->part_min <= bounds->part_max);
     parts->among = parts->taken > parts->among / 2 ? parts->taken : parts->among / 2;

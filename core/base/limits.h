@@ -25,7 +25,7 @@ enum {
     // Most bytes of one send to such a peer. The send has memory of its own: buffers of other peers would stay in use
     // for as long as this peer doesn't read.
     SMALL_SHIPMENT_BYTES = 16 * 1024,
-    // How often a turn looks for new arrivals after reading and before sending.
+    // Most looks for new arrivals in a turn, after reading and before sending.
     LOOKS_AGAIN_MAX = 2,
     // Readable bytes behind each buffer's end, so that a vector load that begins inside the buffer never faults.
     BUFFER_SLACK_BYTES = 64,
@@ -33,7 +33,7 @@ enum {
     // An outgoing frame up to this size is copied together with its neighbours; a larger frame is sent from its place.
     // An iovec entry costs more than copying this much (bench/send measures it).
     COPY_BYTES_MAX = 2048,
-    // Vectors of one gathering send.
+    // Most vectors of one gathering send.
     SEND_VECTORS_MAX = 64,
     // Most bytes of one send. The end of a send shows that the reader takes bytes, however many bytes wait for that
     // reader.
@@ -65,12 +65,12 @@ enum {
     // A stream of events is never silent for longer: the hub sends something.
     SSE_SILENCE_MS = 15 * 1000,
 
-    // Addresses that a hub serves.
+    // Most addresses at which a hub listens.
     LISTENERS_MAX = 16,
 
     MAILBOX_MESSAGES = 4096,
-    // Messages that return to their owner and may lie in the mailbox while the owner sleeps. Their buffers stay in use
-    // meanwhile.
+    // Messages that return to their owner and may lie in the mailbox while the owner sleeps. The messages' buffers stay
+    // in use meanwhile.
     MAILBOX_IDLE_MAX = 64,
     COMPLETIONS_MAX = 16 * 1024,
 
@@ -106,8 +106,8 @@ enum {
     STEADY_READER_MS = 5000,
     // Bytes that may wait for one peer; four times --max-queue if that is more. A peer over this bound is closed at
     // once, except in a burst: a part of the peer's shipment was taken within PACE_MS, and a quarter of the bound or
-    // more has waited for less than LATE_MS. The bound of a burst is twice the bound, and four bytes for each byte that
-    // the peer has taken since that quarter began to wait, but at most PEER_BURSTS times the bound.
+    // more has waited for less than LATE_MS. The bound of a burst is twice the bound plus four bytes for each byte that
+    // the peer has taken since that quarter began to wait. That bound is at most PEER_BURSTS times the bound.
     PEER_BYTES_LEAST = 16 * 1024 * 1024,
     PACE_MS = 200,
     LATE_MS = 2000,

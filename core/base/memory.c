@@ -51,9 +51,9 @@ static void forget(uint8_t *from, uint8_t *to) {
         madvise(first, (size_t)(last - first), MADV_DONTNEED);
 }
 
-// mimalloc puts blocks of up to 128 KiB side by side, and keeps their pages while one of these blocks is in use. A
-// larger block has pages of its own, but an earlier block may have used some of these pages. Pages beyond `bytes` that
-// the earlier block touched would stay resident as long as the new block.
+// Takes a block with pages of its own. mimalloc puts blocks of up to 128 KiB side by side, and keeps their pages while
+// one of these blocks is in use. A larger block has pages of its own, but an earlier block may have used some of these
+// pages. Pages beyond `bytes` that the earlier block touched would stay resident as long as the new block.
 void *memory_take_whole(size_t bytes) {
     enum { SIDE_BY_SIDE_BYTES_MAX = 128 * 1024 };
     uint8_t *memory = memory_take(bytes > SIDE_BY_SIDE_BYTES_MAX ? bytes : SIDE_BY_SIDE_BYTES_MAX + 1);
@@ -107,9 +107,9 @@ void memory_begin(void) {
     mi_option_set(mi_option_decommit_delay, KEPT_MS);
 }
 
-// Up to 2.0, mimalloc gives pages back only when others are taken or freed in their segment, and only some milliseconds
-// after the last time. In an idle hub that would be never. The function therefore sets that delay to 0, takes and frees
-// a block, and sets the delay again.
+// Gives freed pages back to the system. Up to 2.0, mimalloc gives pages back only when others are taken or freed in
+// their segment, and only some milliseconds after the last time. In an idle hub that would be never. The function
+// therefore sets that delay to 0, takes and frees a block, and sets the delay again.
 void memory_collect(void) {
     enum { BLOCK_BYTES = 128 * 1024 + 1 };
     mi_option_set(mi_option_decommit_delay, 0);

@@ -26,10 +26,10 @@ void memory_begin(void);
 // Has the allocator give memory that the calling thread has freed back to the system, as far as whole pages are free.
 void memory_collect(void);
 
-// For tests: lets `after` more allocations on this thread succeed and the next `count` fail. Returns how many
+// Lets `after` more allocations on this thread succeed and the next `count` fail, for tests. Returns how many
 // allocations were left before the first failure of the earlier call; UINT64_MAX if none was to fail any more.
 uint64_t memory_fail(uint64_t after, uint64_t count);
-// For tests: after `count` more allocations on this thread, lets each one fail until a call with UINT64_MAX.
+// Lets `count` more allocations on this thread succeed and all later ones fail, for tests. UINT64_MAX ends that.
 void memory_fail_after(uint64_t count);
 
 // --- Prefetch

@@ -96,7 +96,7 @@ bool quota_set_aside(struct quota *quota, uint64_t bytes) {
     return true;
 }
 
-// Unused units return to the budget with the next units that are given back.
+// Adds the reserved bytes to the grants. Unused bytes return to the budget with the next memory that is given back.
 void quota_accept(struct quota *quota, uint64_t bytes) {
     assert(atomic_load_explicit(&quota->budget->quota_bytes, memory_order_relaxed) >= bytes);
     quota->granted += (int64_t)bytes;

@@ -2,8 +2,8 @@
 // pending requests. The quota is at most a quarter of the hub's memory, so that messages always have room. The budget
 // counts the quota, too (buffer.h), so that both together stay within the bound.
 //
-// Each shard has an account of its own, which takes memory from the hub's budget in grants, so that the cache line that
-// all shards share is seldom touched. Units of one account may be given back on another account: only the sum counts.
+// Each shard has an account of its own, which takes memory from the hub's budget in grants. So the cache line that all
+// shards share is seldom touched. Units of one account may be given back on another account: only the sum counts.
 #pragma once
 
 #include <stdatomic.h>

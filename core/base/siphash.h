@@ -1,5 +1,6 @@
-// SipHash (Aumasson and Bernstein, 2012): a keyed hash of short texts. From any number of texts and their hashes a peer
-// without the key can learn neither the key nor another text's hash, and can't find texts that collide.
+// SipHash (Aumasson and Bernstein, 2012): a keyed hash of short texts. A peer without the key may know any number of
+// texts and their hashes. Even so the peer can learn neither the key nor another text's hash, and can't find texts that
+// collide.
 #pragma once
 
 #include <stddef.h>

@@ -88,7 +88,7 @@ static size_t put_long(char *out, uint64_t number) {
     return count + 8;
 }
 
-// Fast, since this writes the hub id and the length of every forwarded message.
+// Writes a number fast, since each forwarded message has a hub id and a length.
 size_t text_digits(char *out, uint64_t number) {
     if (number < 10000)
         return put_without_zeros(out, digits_of_fours(number << 32));

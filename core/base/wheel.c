@@ -10,8 +10,9 @@ void wheel_init(struct wheel *wheel, uint64_t now_ms) {
     list_init(&wheel->expired);
 }
 
-// Places a timer. Its level is the highest group of WHEEL_BITS bits in which the due time differs from now. Its slot is
-// the value of those bits in the due time. The timer moves down a level when now reaches that slot.
+// Places a timer. The timer's level is the highest group of WHEEL_BITS bits in which the due time differs from now. The
+// timer's slot is the value of the due time's bits in that group. The timer moves down a level when now reaches that
+// slot.
 static void wheel_place(struct wheel *wheel, struct timer *timer) {
     assert(list_empty(&timer->link));
     if (timer->due_ms <= wheel->now_ms) {

@@ -121,7 +121,7 @@ bool json_grammar_valid(const uint8_t *text, uint32_t bytes);
 bool json_number_whole(const uint8_t *text, struct span number, uint64_t *out);
 // Writes the value of a JSON number token in one form, so that equal numbers become equal bytes: -1.50 and -15e-1
 // become -15e-1. Returns the number of bytes. Returns SIZE_MAX if the span is no such token, takes more than `capacity`
-// bytes, or has an exponent beyond the range in which values can be told apart.
+// bytes, or has an exponent too large to compare.
 size_t json_number_decode(const uint8_t *text, struct span number, char *out, size_t capacity);
 
 // --- The vector code. All levels give the same results. The processor's best level is chosen before main.
@@ -129,7 +129,7 @@ size_t json_number_decode(const uint8_t *text, struct span number, char *out, si
 enum json_level { JSON_LEVEL_PORTABLE, JSON_LEVEL_AVX2, JSON_LEVEL_AVX512, JSON_LEVELS_COUNT };
 
 enum json_level json_level_in_use(void);
-// For tests and benchmarks, while no other thread runs: uses another level. Returns false if the processor lacks that
+// Uses another level. For tests and benchmarks, while no other thread runs. Returns false if the processor lacks that
 // level.
 bool json_level_use(enum json_level level);
 

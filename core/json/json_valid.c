@@ -48,8 +48,9 @@ struct stack {
 
 // --- Strings.
 
-// Returns the bytes behind unescaped backslashes. As in simdjson: the runs of backslashes that begin at odd places are
-// added to all backslashes, and the parity of the place where a run ends tells whether the run escapes the next byte.
+// Returns the bytes behind unescaped backslashes, as simdjson finds them. The runs of backslashes that begin at odd
+// places are added to all backslashes. The parity of the place where a run ends tells whether the run escapes the next
+// byte.
 JSON_INLINE uint64_t find_escaped(struct carry *carry, uint64_t backslash) {
     assert(carry->escaped <= 1);
     const uint64_t even = UINT64_C(0x5555555555555555);

@@ -13,7 +13,7 @@ enum { LOG_SECRET_BYTES_MIN = 4 };
 // Hides credentials that are known by their form: the user of a URL, a bearer token, a name and a password of HTTP's
 // `Basic`, a token of `patchbay token new`, a JWT, the seed of an nkey. Returns the new number of bytes of the text.
 size_t log_hide_credentials(char *text, size_t bytes);
-// Hides, in a line of a program, values behind a secret's name: `password=VALUE`, `"api_key": "VALUE"`, `Authorization:
+// Hides values behind a secret's name in a line of a program: `password=VALUE`, `"api_key": "VALUE"`, `Authorization:
 // SCHEME VALUE`. A value ends with its quotes, else with its word; a value of fewer than LOG_SECRET_BYTES_MIN bytes
 // stays. Not for the hub's own lines: `token: expected …` is one. Returns the new number of bytes.
 size_t log_hide_named(char *text, size_t bytes);

@@ -85,7 +85,7 @@ static uint32_t back_over_space(const uint8_t *body, uint32_t at) {
     return at;
 }
 
-// The key has no escapes, since the body would have been refused.
+// Relies on a key without escapes, since any other body would have been refused.
 struct span lookup_id_member(const struct lookup *lookup, const uint8_t *body) {
     assert(lookup_has(lookup, KEY_ID));
     struct span value = lookup->value[KEY_ID];

@@ -24,8 +24,8 @@ static bool is_one(unsigned halves) {
     return (halves & (halves - 1)) == 0;
 }
 
-// Returns the bit for a first letter: the bit that the letter has already, else a bit whose letters differ from this
-// one in one half byte alone, else a free bit.
+// Returns the bit for a first letter: the bit that the letter has already, else a free bit, else a bit whose letters
+// differ from this one in one half byte alone.
 static uint8_t bit_of_letter(struct key_level *level, uint8_t letter) {
     unsigned low = 1u << (letter & 15), high = 1u << (letter >> 4), found = 8;
     for (unsigned bit = 8; bit-- > 0;)

@@ -99,7 +99,7 @@ static struct rule rule_of(const char *method, size_t bytes) {
     unsigned end = first;
     while (end < FIELDS_COUNT && is_of(&fields[end], method, bytes))
         end++;
-    assert(end - first <= 32); // the bits of judge.met
+    assert(end - first <= 32); // the bits of validator.met
     return (struct rule){fields + first, end - first};
 }
 

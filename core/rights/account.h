@@ -1,5 +1,5 @@
-// What a user has used of the user's limits: one account a user, which all shards share without a lock. Pure: the
-// caller gives the time, in nanoseconds of any clock that never goes back.
+// A user's usage of the user's limits: one account a user, which all shards share without a lock. Pure: the caller
+// gives the time, in nanoseconds of any clock that never goes back.
 //
 // A rate is kept as a debt that is paid off as time goes by. A second's worth may come at once, and a larger message
 // passes when nothing is owed (GCRA, ITU-T I.371). The caller gives the limits with each call, since a reload may
@@ -47,8 +47,8 @@ void account_hold(struct account *account);
 void account_drop(struct account *account);
 
 // Charges a message of `bytes` to the limits `rate` and `bytes`. Returns 0 if the message may pass. Else nothing was
-// charged, *over is the limit in the way, and the result is the number of milliseconds until the message would pass if
-// nothing else comes.
+// charged, *over is the limit in the way, and the result is the time to wait. That is the number of milliseconds until
+// the message would pass if nothing else comes.
 uint64_t account_message(struct account *account, const struct account_limits *limits, uint64_t now_ns,
                          uint64_t bytes, enum account_limit *over);
 // Charges a message that is never refused. The debt is then at most a second's worth, or what the debt was before.
@@ -72,8 +72,8 @@ struct account_advance {
     uint64_t messages, bytes;
     uint64_t messages_come, bytes_come;
 };
-// Gives back what was charged ahead and didn't come. `limits` must be those of the charge. Each message that came is
-// charged as if it had come alone.
+// Gives back the units that were charged ahead and didn't come. `limits` must be the limits of that charge. Each
+// message that came is charged as if it had come alone.
 void account_give_back(struct account *account, const struct account_limits *limits,
                        const struct account_advance *advance);
 

@@ -1,4 +1,4 @@
-// Judges what a user may do, by names alone: whether an agent has such a name isn't known here. Each judgement is a few
+// Judges a user's actions by names alone: whether an agent has such a name isn't known here. Each judgement is a few
 // binary searches, takes no memory, and gives the line of the file that decided.
 #pragma once
 
@@ -39,7 +39,8 @@ struct right_name {
 // The event that tells approvers of held messages. Only the hub may publish this event.
 #define RIGHTS_GATE_EVENT "approval-needed"
 
-// All names in a message. `by` is the kind of the name that the message is addressed by (docs/protocol.md, routing).
+// All names in a message. `by` is the kind of the name that the message is addressed by (router/docs/protocol.md,
+// routing).
 struct right_call {
     enum right_kind by;                   // KIND_AGENT to KIND_METHOD; names[by] must be present
     struct right_name names[KINDS_COUNT]; // by kind: a capability without its @, and the event of an `event`

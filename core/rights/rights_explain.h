@@ -11,8 +11,8 @@ struct rights_explain_answer {
 // Answers a question: a verb and its arguments, separated by blanks.
 //
 //     register AGENT     offer @NAME|tool:NAME|method:NAME     publish EVENT     subscribe PATTERN
-//     call ADDRESS [NAME...]     the address that decides, and what else the message names, spelled as in `call`
-//     hold NAME...     whether a message that names these is held, whoever may send it; event:NAME too
+//     call ADDRESS [NAME...]     the address and the message's other names, spelled as in `call`
+//     hold NAME...     whether a message with these names is held, from any sender; event:NAME too
 //     level LEVEL     admin
 //
 // Returns NULL, or the expected text: static.

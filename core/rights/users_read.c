@@ -1,5 +1,5 @@
-// Success: the sections of the file are read (sections.c), each user's patterns and those of its roles become
-// sets, credentials become sorted tables. Failure: each fault is told by its line, and nothing is left.
+// Success: the sections of the file are read (sections.c), the patterns of each user and of the user's roles become
+// sets, and credentials become sorted tables. Failure: each fault is reported with its line, and no memory is kept.
 #include "core/rights/users.h"
 
 #include <assert.h>
@@ -88,7 +88,7 @@ static int compare_credentials_and_lines(const void *left, const void *right) {
     return order ? order : (one->line > other->line) - (one->line < other->line);
 }
 
-// Leaves them sorted, each once.
+// Sorts the credentials, reports a credential of two users, and keeps each credential once.
 static void judge_credentials(struct sections *sections) {
     static const char *const keys[] = {
         [CREDENTIAL_TOKEN] = "token", [CREDENTIAL_CERTIFICATE] = "certificate", [CREDENTIAL_UID] = "uid"};

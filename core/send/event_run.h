@@ -15,7 +15,7 @@
 #include "core/send/parcel.h"
 
 struct event_run {
-    struct buffer *buffer;         // one reference
+    struct buffer *buffer;         // the run has one reference
     uint64_t source;               // the sender's connection
     uint32_t at;                   // offset of the run in the buffer
     uint32_t count;                // number of frames; 0: there is no run
@@ -58,7 +58,7 @@ void event_run_add(struct event_run *run, const struct event_place *event);
 
 // Makes a parcel of `count` bodies, each with the envelope of this wire. `bodies` are spans of the stretch in rising
 // order. Sets ends[] to the end of each body with its envelope. A share of the parcel is sent unchanged, or shortened
-// (parcel_shorten). Returns NULL when memory or the budget is used up.
+// (parcel_shorten). Returns NULL without memory or room in the budget.
 struct parcel *stretch_dressed(struct parcel_pool *pool, const struct parcel *stretch,
                                const struct wire *wire, const struct span *bodies, uint32_t *ends,
                                unsigned count);

@@ -136,8 +136,8 @@ size_t line_breaks_write(const struct wire *wire, const uint8_t *body, size_t co
     return count;
 }
 
-// Makes a parcel of `count` bytes. The caller must write the bytes to *text. Returns NULL when memory or the budget is
-// used up.
+// Makes a parcel of `count` bytes. The caller must write the bytes to *text. Returns NULL without memory or room in the
+// budget.
 static struct parcel *copy_of(struct parcel_pool *pool, const struct parcel *parcel, size_t count,
                               char **text) {
     enum budget_use use = parcel->origin ? BUDGET_PLENTY : BUDGET_RECEIVING;

@@ -1,4 +1,4 @@
-// Line breaks in bodies, for receivers whose wire has a meaning of its own for them (enum wire_breaks).
+// Rewrites line breaks in bodies, for receivers whose wire gives line breaks a meaning (enum wire_breaks).
 #pragma once
 
 #include "core/send/parcel.h"
@@ -13,7 +13,7 @@ bool parcel_stretch_breaks(const struct parcel *parcel, struct span body);
 size_t line_breaks_write(const struct wire *wire, const uint8_t *body, size_t count, char *to);
 
 // Makes a copy of the body, in text of its own, with the line breaks rewritten for this wire. Receivers of the wire get
-// shares of the copy. Returns NULL when memory or the budget is used up.
+// shares of the copy. Returns NULL without memory or room in the budget.
 struct parcel *parcel_broken_for(struct parcel_pool *pool, const struct parcel *parcel,
                                  const struct wire *wire);
 // Makes such a copy of a stretch. `bodies` are `count` spans of the stretch in rising order; the function makes them

@@ -21,7 +21,7 @@
 
 struct parcel_list {
     struct parcel *first;
-    struct parcel **last; // &first when empty
+    struct parcel **last; // &first in an empty list
 };
 
 static inline void parcel_list_init(struct parcel_list *list) {
@@ -226,7 +226,8 @@ void shipment_clear(struct shipment *shipment, struct parcel_list *done);
 // Tells whether a receiver keeps up, by the bytes that wait behind each shipment to the receiver.
 //
 // A kernel takes megabytes for a receiver, and an urgent frame or a cancel is sent behind these bytes. So the hub must
-// know which receivers lag: those with much waiting behind several shipments in a row, however large their frames are.
+// know which receivers lag. A receiver lags if much waits behind several shipments in a row, however large the
+// receiver's frames are.
 
 enum { LAG_SHIPMENTS = 3 }; // so many shipments in a row left much waiting: the receiver lags
 

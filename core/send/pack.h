@@ -14,7 +14,7 @@ struct pack_envelope {
 };
 
 // Makes an empty pack with a buffer of `buffers`, which must belong to the shard of `pool`. The caller must then add a
-// frame or drop the pack (parcel_drop). Returns NULL when memory or the budget is used up.
+// frame or drop the pack (parcel_drop). Returns NULL without memory or room in the budget.
 struct parcel *pack_create(struct parcel_pool *pool, struct buffer_pool *buffers);
 // Returns whether the frame came with no header field but its length, and has a body of at most COPY_BYTES_MAX.
 bool pack_takes(const struct frame *frame);

@@ -66,8 +66,8 @@ static void parcel_settle(struct parcel_pool *pool) {
     pool->unsettled = 0;
 }
 
-// The budget is shared by all shards, so an update costs more than most texts do: the function updates the budget for
-// many texts at a time.
+// Counts bytes for many texts before it updates the budget. All shards share the budget, so an update costs more than
+// most texts do.
 void parcel_pool_count(struct parcel_pool *pool, int64_t bytes) {
     pool->unsettled += bytes;
     if (pool->unsettled > UNSETTLED_MAX || pool->unsettled < -UNSETTLED_MAX)
@@ -519,7 +519,7 @@ unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRE
     return count;
 }
 
-// --- Text of a parcel's own: what fills holes, a head, a body that was written anew.
+// --- Text that a parcel owns: for holes, for a head, or a body that was written anew.
 
 // Makes `text`, with `bytes` of memory, the parcel's own text.
 static void take_over(struct parcel *parcel, char *text, size_t bytes) {
@@ -528,7 +528,7 @@ static void take_over(struct parcel *parcel, char *text, size_t bytes) {
     parcel->text_bytes = (uint32_t)bytes;
 }
 
-// The calling thread may not be the pool's shard, so the budget is updated at once.
+// Updates the budget at once, since the calling thread may not be the pool's shard.
 char *parcel_text_take(struct parcel *parcel, size_t bytes) {
     struct buffer_budget *budget = parcel->pool->budget;
     size_t counted = memory_bytes_for(bytes);

@@ -70,8 +70,7 @@ struct piece {
 // and behind the length line of the body's block. Header fields that already lie before the first piece don't count.
 enum { PARCEL_ADDED = 1, PARCEL_BEFORE = 2, PARCEL_AFTER = 4 };
 
-// The fields stand in the order of their use: what most parcels need lies in four cache lines, with and without a users
-// file.
+// The fields stand in the order of their use: most parcels need four cache lines, with and without a users file.
 struct parcel {
     union {
         struct mail mail; // while the parcel is lent to another shard, or returned
@@ -84,7 +83,7 @@ struct parcel {
     struct buffer *buffer; // the parcel has one reference on the buffer; or NULL
     struct parcel *origin; // the parcel to which the pieces belong, or NULL
     char *text;            // inline_text, or memory that the parcel owns
-    uint64_t hub_id;       // of a forwarded request; else 0
+    uint64_t hub_id;       // the hub id of a forwarded request; else 0
     size_t bytes;          // bytes of all pieces, and of the envelope once the parcel is dressed
     const uint8_t *block;  // the header block that came with the body, or NULL
     union {
@@ -174,14 +173,14 @@ bool parcel_pool_full(const struct parcel_pool *pool);
 // Counts bytes in the budget that parcels take (below 0: give back), such as their texts.
 void parcel_pool_count(struct parcel_pool *pool, int64_t bytes);
 
-// The following functions count the parcel's own memory in the budget. They fail when the budget has no room for their
-// use (enum budget_use).
+// The following functions count the parcel's own memory in the budget. A function fails when the budget has no room for
+// its use (enum budget_use).
 
-// Makes a parcel of the unchanged body, with a reference on its buffer. Returns NULL when memory or the budget is used
-// up.
+// Makes a parcel of the unchanged body, with a reference on its buffer. Returns NULL without memory or room in the
+// budget.
 struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame);
 // Makes a parcel of whole canonical frames that lie side by side, unchanged, with a reference on their buffer. The
-// parcel is dressed for the framed wire alone. Returns NULL when memory or the budget is used up.
+// parcel is dressed for the framed wire alone. Returns NULL without memory or room in the budget.
 struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames,
                               uint32_t count);
 // Returns whether the body came without header fields other than its length.
@@ -194,7 +193,7 @@ static inline bool parcel_is_bare(const struct parcel *parcel) {
 bool parcel_passes(const struct frame *frame);
 // Makes a parcel of a body of which some values will be replaced: a hole for each of `values`, which are stretches of
 // the body in rising order. parcel_fill must follow before the parcel is sent, and may follow on another shard. Returns
-// NULL when memory or the budget is used up.
+// NULL without memory or room in the budget.
 struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
                            unsigned count);
 // Makes the same for an answer, whose id will be replaced. An answer may take the last of the budget.
@@ -210,19 +209,21 @@ char *parcel_head_take(struct parcel *parcel, size_t count, struct parcel_pool *
 // Sets the head of a parcel to a copy of these bytes. Returns false without memory.
 bool parcel_set_head(struct parcel *parcel, const char *head, size_t count);
 // Makes a parcel of the hub's own text, which memory_take gave, and takes the text over. The parcel may take the last
-// of the budget. Returns NULL when memory or the budget is used up; the caller then still owns the text.
+// of the budget. Returns NULL without memory or room in the budget; the caller then still owns the text.
 struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count);
 // Adds a header line to the envelope, before the header fields that came with the body: `added` as in struct frame.
 void parcel_add_line(struct parcel *parcel, const struct wire_line *added);
 // Makes a parcel of this pool with all bytes of `parcel` in text of its own, so that the copy has no buffer. If
 // `parcel` has no envelope yet, the copy has the body alone, without the header fields that came with the body. Returns
-// NULL when memory or the budget is used up.
+// NULL without memory or room in the budget.
 struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *parcel);
 // Makes a parcel of this pool with the pieces of `origin`. The origin must stay until every share, and the origin
-// itself, has been released. Returns NULL when memory is used up, or the part of the budget that events may take.
+// itself, has been released. Returns NULL without memory, or without room in the part of the budget that events may
+// take.
 struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin);
-// Takes memory for `bytes` of text for the parcel, and counts the memory in the budget. Returns NULL when memory or the
-// budget is used up. The caller must then call parcel_retext.
+// Takes memory for `bytes` of text for the parcel, and counts the memory in the budget. Returns NULL without memory or
+// room in the budget. The caller must then call parcel_retext, which replaces the whole body by the first `count` bytes
+// of the text.
 char *parcel_text_take(struct parcel *parcel, size_t bytes);
 void parcel_retext(struct parcel *parcel, char *text, size_t count);
 // Copies the body and its header block into text of the parcel's own, since other parcels may use the same bytes.

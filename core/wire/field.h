@@ -158,7 +158,7 @@ static inline bool field_is(const uint8_t *bytes, size_t count, const char *lowe
 
 // A line of a block. All spans are of the bytes in which the block lies.
 struct field_line {
-    struct span line; // with its CR LF
+    struct span line; // the whole line, with its CR LF
     struct span name;
     struct span value; // without the white space around it
 };
@@ -354,6 +354,6 @@ static inline void directives_read_idle(struct directives *directives, struct fi
 // Checks that a Content-Type allows nothing but UTF-8 (RFC 9110 sections 8.3.1 and 5.6.6).
 
 // Returns whether the media type in a field value may be UTF-8. The value must have no white space around it and no
-// control characters but tab. True for any media type, even a malformed one. False if a parameter `charset` (there may
-// be several) is other than utf-8 or utf8 in any case, quoted or not, or if a quoted string never ends.
+// control characters but tab. True for any media type, even a malformed one. False if a quoted string never ends. False
+// if a parameter `charset` (there may be several) is other than utf-8 or utf8, in any case, quoted or not.
 bool media_type_is_utf8(const uint8_t *value, size_t bytes);

@@ -227,7 +227,7 @@ enum unit_result frame_scan(struct unit *unit, const uint8_t *frame, size_t byte
     return bytes < unit->bytes ? UNIT_PARTIAL : UNIT_WHOLE;
 }
 
-// One byte more than the limit, so that a block of just that length may be whole.
+// Returns one byte more than the limit, so that a block of just that length may be whole.
 uint32_t frame_open_max(const struct unit_limits *limits) {
     return limits->header_bytes_max + 1;
 }

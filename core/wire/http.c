@@ -344,8 +344,7 @@ enum unit_result http_scan(struct unit *unit, uint8_t *bytes, size_t count,
     return count < unit->bytes ? UNIT_PARTIAL : UNIT_WHOLE;
 }
 
-// The bytes are an empty line, the request line, the fields and the body, and one arrival behind these that may be
-// dead.
+// Counts an empty line, the request line, the fields and the body, and one arrival behind these that may be dead.
 uint32_t http_open_max(const struct unit_limits *limits) {
     uint32_t besides = 2 + HTTP_LINE_BYTES_MAX + 2 + limits->header_bytes_max + RECEIVE_BUFFER_BYTES;
     assert(limits->body_bytes_max <= UINT32_MAX - besides);

@@ -12,7 +12,7 @@
 enum state {
     IN_STATUS,
     AT_LINE,                                  // from here on, FIELDS_AT_LINE and the states behind it
-    IN_NEXT_STATUS = AT_LINE + FIELDS_STATES, // behind an interim answer
+    IN_NEXT_STATUS = AT_LINE + FIELDS_STATES, // in the status line behind an interim answer
     HEAD_STATES_COUNT,
     TO_THE_END = HTTP_REFUSED + 1, // the body ends with the connection
 };
@@ -192,7 +192,7 @@ struct span http_answer_body(const struct http_answer *answer, uint32_t count) {
     return (struct span){unit->body_at, unit->body_bytes < came ? unit->body_bytes : came};
 }
 
-// Behind the data of chunks, bytes up to unit->at are dead.
+// Discards the body that has come. In a chunked body, the dead bytes up to unit->at are discarded, too.
 uint32_t http_answer_discard(struct http_answer *answer, uint8_t *bytes, uint32_t count) {
     struct unit *unit = &answer->unit;
     struct span body = http_answer_body(answer, count);
@@ -270,7 +270,7 @@ static int64_t days_of(int year, int month, int day) {
 
 struct date {
     int year, month, day;
-    const uint8_t *time; // 08:49:37
+    const uint8_t *time; // such as 08:49:37
 };
 
 // Computes the milliseconds since 1970. Returns false if there is no such day or time, or the date is before 1970.

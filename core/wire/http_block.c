@@ -39,7 +39,8 @@ bool http_next_passing(const uint8_t *block, uint32_t end, uint32_t *at, struct 
     return false;
 }
 
-// Moves the lines that pass to the front of the head, over the lines before them. Returns their bytes.
+// Moves the lines that pass to the front of the head, over the lines before them. Returns how many bytes the lines
+// have.
 static uint32_t gather(uint8_t *bytes, uint32_t end) {
     uint32_t to = 0, at = bytes[0] == '\r' ? 2 : 0;
     at = field_skip_value(bytes, at, end) + 2;
@@ -50,7 +51,7 @@ static uint32_t gather(uint8_t *bytes, uint32_t end) {
     return to;
 }
 
-// There is room in the head: its request line and Host take more bytes than the new Content-Length line needs, even if
+// Relies on room in the head: the request line and Host take more bytes than the new Content-Length line needs, even if
 // the head had Transfer-Encoding instead.
 uint32_t http_make_framed(uint8_t *bytes, struct unit *unit) {
     assert(unit->sized && unit->body_bytes > 0 && !unit->canonical && unit->length_line_bytes == 0);

@@ -7,7 +7,7 @@
 
 // --- The request line
 
-// The request line of HTTP/1.x (RFC 9112 section 3) and authorities (RFC 3986 section 3.2), made strict.
+// Reads the request line of HTTP/1.x (RFC 9112 section 3) and authorities (RFC 3986 section 3.2). Strict.
 
 // The parts of a request line. All spans are of the bytes in which the line lies.
 struct http_line {

@@ -1,8 +1,8 @@
 // Finds the lines of a NATS server, and the payloads behind these lines, in place.
 //
 // Success: a line is read when its line feed has come, and has the payload's length. The payload ends with CR LF.
-// Failure: a line that begins with no verb of a server, has unreadable sizes, or is too long (fault_at is its start, or
-// the limit), and a payload without CR LF behind it.
+// Failure: a line that begins with no verb of a server, has unreadable sizes, or is too long. The fault is at the
+// line's start, or at the limit. A payload without CR LF behind it is a failure, too.
 #include "core/wire/nats.h"
 
 #include <assert.h>

@@ -16,8 +16,8 @@ enum {
 enum unit_result sse_scan(struct unit *unit, uint8_t *bytes, size_t count, const struct unit_limits *limits);
 uint32_t sse_open_max(const struct unit_limits *limits);
 
-// Writes the bytes before a body of any length. Returns their number.
+// Writes the bytes before a body of any length. Returns the number of bytes.
 size_t sse_data_head(char *out, uint64_t body_bytes);
-// Writes the event's name, its id and the bytes before a body. Returns their number. Name and id must have no line
-// break; NULL: the event has none. May be used as a parcel's head (parcel_set_head).
+// Writes the event's name, its id and the bytes before a body. Returns the number of bytes. Name and id must have no
+// line break; NULL: the event has none. May be used as a parcel's head (parcel_set_head).
 size_t sse_head(char out[SSE_HEAD_BYTES_MAX], const char *event, const char *id, size_t id_bytes);

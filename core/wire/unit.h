@@ -24,7 +24,7 @@ enum unit_result {
     UNIT_BAD, // see fault and fault_at; the connection can't be used any more
 };
 
-// All faults. The text is what a peer reads in the error's data.
+// All faults. The peer reads the text in the error's data.
 #define UNIT_FAULTS(X)                                                                                       \
     X(UNIT_FAULT_NAME, "a field name must be one or more token characters, followed by a colon")             \
     X(UNIT_FAULT_VALUE, "a field value holds a control character")                                           \

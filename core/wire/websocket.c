@@ -12,7 +12,7 @@
 // The scan goes frame by frame. A header is read again until all of it has come, 14 bytes at most. A data frame's
 // payload is unmasked as it comes, a control frame's when it is whole.
 
-// What lies at unit.at: a header, or the rest of a payload. A new scan is all zeros.
+// The place of unit.at: at a header, or in a payload. A new scan is all zeros.
 enum state { AT_FRAME, IN_PAYLOAD, REFUSED };
 
 // Bits of unit.seen. The low bits are the opcode of the last control frame.
@@ -243,7 +243,7 @@ enum unit_result websocket_client_scan(struct unit *unit, uint8_t *bytes, size_t
     return websocket_scan(unit, bytes, count, limits);
 }
 
-// The bytes are the first header and a whole body, then a header or a control frame, and an arrival that is all gap.
+// Counts the first header and a whole body, then a header or a control frame, and an arrival that is all gap.
 uint32_t websocket_open_max(const struct unit_limits *limits) {
     enum { CONTROL_BYTES_MAX = 2 + WEBSOCKET_MASK_BYTES + WEBSOCKET_CONTROL_BYTES_MAX };
     uint32_t besides = HEADER_BYTES_MAX + CONTROL_BYTES_MAX + RECEIVE_BUFFER_BYTES;

@@ -62,10 +62,10 @@ enum unit_fault websocket_close_read(const uint8_t *payload, size_t count, uint1
 // Returns the code with which the connection is closed for a fault.
 enum websocket_code websocket_code_of(enum unit_fault fault);
 
-// Writes the head of a text message of `body_bytes`, unmasked. Returns its length, 2 to 10 bytes.
+// Writes the head of a text message of `body_bytes`, unmasked. Returns the head's length, 2 to 10 bytes.
 size_t websocket_head(char *out, uint64_t body_bytes);
-// Writes the head of a client's frame with this opcode. Returns its length, 6 to 14 bytes. The caller must mask the
-// payload (websocket_mask_off does that, too).
+// Writes the head of a client's frame with this opcode. Returns the head's length, 6 to 14 bytes. The caller must mask
+// the payload (websocket_mask_off does that, too).
 size_t websocket_client_head(char *out, enum websocket_opcode opcode, uint64_t payload_bytes,
                              const uint8_t mask[WEBSOCKET_MASK_BYTES]);
 // Writes the head of a server's control frame, WEBSOCKET_CONTROL_HEAD_BYTES long.

@@ -1,4 +1,4 @@
-// The mask of a WebSocket frame (RFC 6455 section 5.3).
+// Removes the mask of a WebSocket frame (RFC 6455 section 5.3).
 #pragma once
 
 #include <stdbool.h>

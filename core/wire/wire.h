@@ -14,7 +14,7 @@ struct wire_line {
     char text[WIRE_LINE_BYTES_MAX];
 };
 
-// What a wire makes of the line breaks in a body. A line break is a CR, an LF or both.
+// The ways in which a wire rewrites the line breaks in a body. A line break is a CR, an LF or both.
 enum wire_breaks {
     BREAKS_PASS,   // line breaks stay
     BREAKS_SPACES, // the bytes of line breaks become spaces: the body is one line
