@@ -12,13 +12,14 @@
 
 // --- Lines
 
-// Whether it goes to another hub for the approver that it names: one who is by the method gets it once that is in vain.
+// Returns whether the message goes to another hub to find the approver that it names. Agents that are approvers by
+// their method get the message only after that search has failed.
 static bool seeks_approver(const struct message *message, const struct agent *agent) {
     return !agent && message->audit == MESSAGE_APPROVAL && !(message->retry && message->retry->first_over) &&
            lookup_has(&message->lookup, KEY_APPROVER);
 }
 
-// Which agent; where none was found, the one that the message names.
+// Puts the agent; or, if no agent was found, the agent that the message names.
 static void put_target(struct text *line, const struct message *message, const struct agent *agent) {
     bool by_approver = !message_has_target(message) && seeks_approver(message, agent);
     struct span named = message->lookup.value[by_approver ? KEY_APPROVER : KEY_TARGET_AGENT];
@@ -49,7 +50,7 @@ static void put_outcome(struct text *line, const char *outcome, enum error error
         journal_line_number(line, "code", error_code(error));
 }
 
-// Adds the members of what the source is told, an object that is still open.
+// Adds the members of the error data that the source gets. `data` is a JSON object that isn't closed yet.
 static void put_members(struct text *line, const struct text *data) {
     assert(data->failed || data->bytes[0] == '{');
     text_put(line, ",");
@@ -94,8 +95,8 @@ void audit_submit(struct shard *shard, struct journal_entry *entry) {
 
 enum { OUTCOME_BYTES_MAX = 128 };
 
-// The line that will tell how a request ended, made in advance, so that no end goes untold. There is room in
-// it for what is still to come.
+// Makes the line of a request's outcome in advance, so that every outcome is recorded. The line has room for what is
+// added later. Returns NULL without memory.
 static struct mail *outcome_entry(struct shard *shard, const struct message *message,
                                   const struct agent *agent, uint64_t hub_id) {
     assert(hub_id_shard(hub_id) == shard->index);
@@ -110,8 +111,8 @@ static struct mail *outcome_entry(struct shard *shard, const struct message *mes
     return NULL;
 }
 
-// A request that has its line goes again. Another line tells where it went, as far as that is known now, and
-// where there is memory.
+// Makes a new outcome line for a request that is sent again. Replaces the former line if there is memory. The new line
+// names the new target, as far as the target is known.
 static struct mail *outcome_again(struct shard *shard, const struct message *message,
                                   const struct agent *agent) {
     struct mail **previous = message->retry->outcome;
@@ -140,7 +141,7 @@ static struct journal_entry *approval_entry(struct shard *shard, const struct me
 
 bool audit_approval(struct shard *shard, const struct message *message, const struct agent *agent,
                     struct pending *pending) {
-    bool has_gone = !pending && message->retry; // and has its line
+    bool has_gone = !pending && message->retry; // its line is in the journal already
     if (message->audit != MESSAGE_APPROVAL || has_gone)
         return true;
     assert(!pending || !pending->outcome);
@@ -168,7 +169,7 @@ bool audit_approval(struct shard *shard, const struct message *message, const st
     return true;
 }
 
-// The line that tells how the request ended, or NULL where nobody need know.
+// Takes the outcome line of a request and sets its time. Returns NULL if there is no such line.
 static struct journal_entry *take_outcome(struct shard *shard, struct mail **outcome) {
     if (!*outcome)
         return NULL;
@@ -185,8 +186,8 @@ static void submit_outcome(struct shard *shard, struct journal_entry *entry) {
     journal_submit(shard, entry);
 }
 
-// Returns why an answer isn't written; NULL: it is. The line must not fail for the answer, nor pass the bound of
-// entries that wait.
+// Returns why an answer can't be written, or NULL. An answer must not make the line fail, nor exceed the bound of
+// waiting entries.
 static const char *fault_of(const struct shard *shard, struct journal_entry *entry,
                             const struct parcel *answer, struct span *value) {
     assert(answer->buffer && answer->body.at + answer->body.bytes <= answer->buffer->capacity);
@@ -258,7 +259,7 @@ void audit_refused(struct shard *shard, const struct message *message, enum erro
     audit_submit(shard, entry);
 }
 
-// Tells the number of a user's refusals that had no line of their own.
+// Records how many refusals of a user had no line of their own.
 static void report_count(struct shard *shard, const struct user *user, uint32_t count) {
     struct journal_entry *entry = journal_entry_create(shard, 0);
     if (entry) {
@@ -274,8 +275,8 @@ static void report_count(struct shard *shard, const struct user *user, uint32_t 
     audit_submit(shard, entry);
 }
 
-// Where users are on, ten refusals a second of each have a line of their own. The rest have one together,
-// when the next one comes, or this shard's timer goes off.
+// With a users file, ten refusals a second of each user have lines of their own. The others share one line, which is
+// written with the next refusal or by this shard's timer.
 bool audit_may_report(struct shard *shard, const struct user *user) {
     enum { PAUSE_MS = 1000 };
     uint32_t unreported = 0;
@@ -384,7 +385,7 @@ static void put_agents(struct shard *shard, struct text *line, uint64_t connecti
     }
 }
 
-// The hub of a remote source names one of the source's agents.
+// Writes the agent and the hub of a remote source.
 static void put_remote(struct text *line, const struct origin *origin) {
     if (origin->agent_bytes)
         text_string(line, origin->agent, origin->agent_bytes);
@@ -395,7 +396,7 @@ static void put_remote(struct text *line, const struct origin *origin) {
     }
 }
 
-// Writes the user that a line is about. `origin`: of what came from another hub; else NULL.
+// Writes the member `source` of a line, with the user. `origin` is NULL unless the message came from another hub.
 static void write_source(struct shard *shard, struct text *line, uint64_t connection, const struct user *user,
                          const struct origin *origin) {
     char name[HUB_SESSION_BYTES];

@@ -11,21 +11,22 @@
 
 enum {
     LOST_PAUSE_MS = 1000,
-    RESERVE_BYTES = 4096, // that an entry takes besides its message
+    RESERVE_BYTES = 4096, // what an entry needs besides its message
 };
 
 struct journal {
-    struct io_file file; // bytes: its length without the group under way
-    uint32_t lost;       // entries that failed, of which no entry tells yet
-    bool reopen;         // after the group under way
-    int stale; // why the file can't be opened by its name, an errno, while it is another one's; 0: it can
-    int told;  // the last errno that the log has told; 0: none since the journal was well
+    struct io_file file; // bytes: the file's length without the current group
+    uint32_t lost;       // failed entries that no line has recorded yet
+    bool reopen;         // open the file again after the current group
+    // The errno for which the file couldn't be opened again by its name; 0: `file` is the file of that name
+    int stale;
+    int told; // the last errno that was logged; 0: none since the journal could be written
     struct journal_entry *waiting, **waiting_last;
-    struct journal_entry *group; // under way
-    struct journal_entry *at;    // the first of its entries that isn't wholly written, or NULL
-    size_t offset;               // how far that one is
-    uint64_t written;            // of the group, in bytes
-    bool break_due;              // a line feed comes before it
+    struct journal_entry *group; // being written
+    struct journal_entry *at;    // the first entry of the group that isn't written wholly, or NULL
+    size_t offset;               // bytes of `at` that are written
+    uint64_t written;            // bytes of the group that are written
+    bool break_due;              // the next group begins with a line feed
     struct iovec vectors[JOURNAL_VECTORS_MAX];
 };
 
@@ -75,7 +76,8 @@ void journal_entry_returned(struct shard *shard, struct journal_entry *chain) {
     *last = chain;
 }
 
-// A chain is one piece of mail: thousands of entries must not crowd what else goes that way.
+// Sends a chain of entries back to its shard. A chain is one piece of mail, so that thousands of entries don't delay
+// other mail.
 static void journal_return(struct shard *shard, struct journal_entry *chain) {
     assert(shard->index == 0 && chain->shard < shard->hub->settings.shard_count);
     if (chain->shard == shard->index) {
@@ -125,15 +127,15 @@ static void journal_log_fault(const struct shard *shard, const char *cause, int 
               journal_fault_text(error));
 }
 
-// Arms the timer by which a journal that fails is tried again. A hub that ends tells lost entries in its log instead, and
-// begins none.
+// Arms the timer that tries a failing journal again. A hub that drains doesn't arm the timer: it reports lost entries
+// in its log.
 static void arm_lost(struct shard *shard) {
     bool is_due = shard->journal->lost > 0 || journal_is_failing(shard);
     if (is_due && shard->phase == HUB_SERVING && !timer_armed(&shard->journal_timer))
         wheel_arm(&shard->wheel, &shard->journal_timer, shard_now_ms(shard) + LOST_PAUSE_MS);
 }
 
-// An operator is told when the journal is written again.
+// Sets whether the journal is failing, and logs when the journal can be written again.
 static void set_failing(struct shard *shard, bool failing) {
     if (!failing && atomic_load_explicit(&shard->hub->journal_failing, memory_order_relaxed))
         log_write(LOG_JOURNAL_RESTORED, LOG_NO_FIELDS, "the journal %s can be written again",
@@ -143,7 +145,7 @@ static void set_failing(struct shard *shard, bool failing) {
     arm_lost(shard);
 }
 
-// An operator is told when it begins, and when the reason changes.
+// Marks the journal as failing. Logs the first failure, and each change of the reason.
 static void begin_failing(struct shard *shard, const char *cause, int error) {
     assert(error > 0);
     if (error != shard->journal->told)
@@ -152,13 +154,13 @@ static void begin_failing(struct shard *shard, const char *cause, int error) {
     set_failing(shard, true);
 }
 
-// Whether the file is the one of its name.
+// Opens the file again by its name, and replaces the open file. Returns false if that fails.
 static bool reopen_file(struct shard *shard, struct journal *journal) {
     assert(!journal->at); // a group is written to one file
     struct io_file fresh;
     journal->reopen = false;
     int failed = io_file_open(shard->io, shard->hub->settings.journal, &fresh);
-    if (!failed) // others look at the file by its number meanwhile (journal_is_writable)
+    if (!failed) // other shards use the file's number meanwhile (journal_is_writable)
         failed = io_file_replace(shard->io, &journal->file, &fresh);
     if (failed) {
         stats_count(&shard->stats, COUNT_JOURNAL_REOPEN_FAILED);
@@ -174,7 +176,7 @@ static bool reopen_file(struct shard *shard, struct journal *journal) {
     return true;
 }
 
-// Makes a file anew that was removed, or whose name was another one's. 0, or an errno.
+// Opens the file again if it was removed or `stale` is set. Returns 0, or an errno.
 static int journal_look(struct shard *shard, struct journal *journal) {
     if (!journal->stale && io_file_reserve(shard->io, &journal->file, 0) != -ENOENT)
         return 0;
@@ -189,14 +191,14 @@ bool journal_is_writable(struct shard *shard, size_t bytes) {
     uint64_t room = RESERVE_BYTES + bytes + atomic_load_explicit(&hub->journal_bytes, memory_order_relaxed);
     struct io_file file = {.number = atomic_load_explicit(&hub->journal_file, memory_order_relaxed)};
     int result = io_file_reserve(shard->io, &file, room);
-    if (result == 0 || result == -EBADF) // it was opened anew just now
+    if (result == 0 || result == -EBADF) // -EBADF: the file was opened again just now
         return true;
     atomic_store_explicit(&hub->journal_doubt, -result, memory_order_relaxed);
     shard_wake_others(shard);
     return false;
 }
 
-// Another shard, or this one, has found that it can't be written.
+// Takes up a failed journal_is_writable of any shard.
 static void take_doubt(struct shard *shard, struct journal *journal) {
     int error = atomic_exchange_explicit(&shard->hub->journal_doubt, 0, memory_order_relaxed);
     if (error && !(error == ENOENT && !journal->group && journal_look(shard, journal) == 0))
@@ -207,7 +209,8 @@ void journal_reopen(struct shard *shard) {
     struct journal *journal = shard->journal;
     if (!journal)
         return;
-    journal->told = 0; // whoever asks for it is told again
+    // The operator has asked for the file, so the next fault is logged even if it was logged before
+    journal->told = 0;
     if (journal->group)
         journal->reopen = true;
     else
@@ -394,7 +397,7 @@ void journal_event(struct shard *shard, const struct io_event *event) {
         fail(shard, journal, -event->result);
     } else if (event->kind == IO_SYNCED) {
         succeed(shard, journal);
-    } else if (event->result == 0) { // going on would have no end
+    } else if (event->result == 0) { // writing nothing again would never end
         fail(shard, journal, EIO);
     } else {
         advance(journal, (size_t)event->result);

@@ -3,7 +3,8 @@
 #include <assert.h>
 #include <stdbool.h>
 
-// A slot: the upper half of the hash, when the last one came, and how many did. 0: nobody's.
+// A slot: the upper half of the hash, the time of the last wrong credential, and the count of them. 0: the slot is
+// free.
 enum { WAYS = 4, COUNT_BITS = 4, TIME_BITS = 28 };
 
 #define TIME_MASK ((UINT64_C(1) << TIME_BITS) - 1)
@@ -17,7 +18,7 @@ static bool is_of(uint64_t slot, uint64_t origin) {
     return slot >> (COUNT_BITS + TIME_BITS) == origin >> 32;
 }
 
-// Where that origin is, or may be: the slot that has been quiet for longest.
+// Returns the slot of this origin, or else the slot that has been quiet longest.
 static _Atomic uint64_t *find(struct authn_throttle *authn_throttle, uint64_t origin, uint64_t now_ms) {
     _Atomic uint64_t *set = &authn_throttle->slots[origin % (AUTHN_THROTTLE_COUNT / WAYS) * WAYS],
                      *oldest = set;

@@ -21,7 +21,7 @@ static void look_where_from(struct shard *shard, struct identity *identity, int 
     identity->uid = origin.user;
 }
 
-// A connection without a credential has time to show one.
+// Gives a connection without a credential some time to show one.
 void identity_wait(struct shard *shard, struct identity *identity) {
     assert(list_empty(&identity->unknown) && !timer_armed(&identity->timer));
     list_append(&shard->unknown, &identity->unknown);

@@ -1,9 +1,9 @@
-// Features: what the hub has beside the way of a message. The engine knows a feature by its number alone. A feature is a
+// Features: what the hub does besides moving messages. The engine knows a feature by its number alone. A feature is a
 // folder of router/features with one registration of this kind (docs/internals.md tells how to add one).
 //
 // Each function may be NULL. A hub compiles the functions of those features that it has into short arrays when it is
-// made (feature_set_create). A hub without a feature pays nothing for it, and a place without any function takes one
-// predictable branch.
+// Each function may be NULL. When a hub is made, feature_set_create collects the functions of its features into short
+// arrays. A hub without a feature pays nothing for it. A hook without any function costs one predictable branch.
 #pragma once
 
 #include <stdbool.h>
@@ -167,8 +167,8 @@ struct request_end {
     X(message_dropped, (struct shard * shard, unsigned counter, uint64_t connection, uint32_t count),        \
       (shard, counter, connection, count))
 
-// Questions: likewise, but the engine stops at the first function that returns true, and takes that for the answer. A
-// feature that has taken a message answers or forwards the message, or counts it as dropped.
+// Questions: hooks that return true to end the calls. The engine stops at the first function that returns true. A
+// feature that has taken a message must answer or forward the message, or count the message as dropped.
 #define FEATURE_QUESTIONS(X)                                                                                 \
     /* Called before the shard sleeps. Returns whether the feature has work for another turn at once. \
      * Must change nothing. */      \
@@ -232,76 +232,79 @@ struct request_end {
     X(notify_agent, (struct shard * shard, const struct message *message, const struct agent *agent),        \
       (shard, message, agent))
 
-// Steps of the turn, behind each of which the turn carries out what has ended.
+// Steps of the turn. After each step the turn completes what has ended.
 #define FEATURE_STEPS(X)                                                                                     \
     X(turn)      /* behind mail and timers, and before events are published */                               \
     X(turn_ends) /* behind events, and before what is queued is sent */
 
-// A method that the feature answers. A name under hub/ is the hub's whoever has it. Another name is an agent's, too, and
-// the feature says of each message whether it is its own.
+// A method that a feature answers. A name under hub/ always belongs to the hub. An agent may have the other names, too,
+// so the feature decides for each message whether to answer.
 struct feature_method {
     const char *name; // NULL: the end of the rows
     // Answers a message whose method lies under hub/.
     void (*answer)(struct shard *shard, const struct message *message);
     // Answers a message with another method, if the feature answers it. Returns whether it was answered.
     bool (*take)(struct shard *shard, const struct message *message);
-    // Where validation is strict: whether the message was refused before its fields are looked at. NULL: never.
+    // With strict validation: refuses a message before its fields are checked. Returns whether the message was refused.
+    // NULL: never.
     bool (*refuse)(struct shard *shard, const struct message *message);
-    bool before_initialize; // it is answered where initialize is required and hasn't come
-    bool result_grows;      // its result may be much larger than its request
-    bool lasts;             // its effect lasts, so that it needs a connection that stays
+    bool before_initialize; // is answered before initialize, even if initialize is required
+    bool result_grows;      // the result may be much larger than its request
+    bool lasts;             // the effect lasts, so the method needs a connection that stays open
 };
 
 struct feature {
     const char *name;
-    // The functions of a feature that watches are called only while the shard is watched (feature_watch): what each
-    // message passes costs nothing otherwise.
-    // Its request_began is called for each request for which its before_request has set shard->request_is_watched. Its
-    // request_ended is called for each request that it has marked (pending_mark_rare). For other requests the engine may
-    // leave both calls out.
+    // Marks a feature that watches: its functions are called only while the shard is watched (feature_watch), so that
+    // messages cost nothing otherwise. Its request_began is called for each request for which its before_request has
+    // set shard->request_is_watched. Its request_ended is called for each request that the feature has marked
+    // (pending_mark_rare). For other requests the engine may leave both calls out.
     bool is_watcher;
-    // The methods are there in each hub of the program, also where the feature is off.
+    // Methods, which each hub of the program has, also if the feature is off.
     const struct feature_method *methods;
-    // Transports that a listener's URI may name, and behind the last one NULL; or NULL: there are none.
+    // Transports that a listener's URI may name, ended by NULL; or NULL for none.
     const struct transport *const *transports;
-    // Rows of options (option.h), and behind the last one a row without a name. Their fields lie in the hub's settings.
-    // Each stands behind the program's own options of its group.
+    // Rows of options (option.h), ended by a row without a name. The fields are in struct hub_settings. In lists these
+    // options follow the program's own options of the group.
     const struct option *options;
-    // Reads the text of an option of the kind OPTION_PARSED, by the option's name, into the settings. Returns NULL, or what
-    // is expected of the text: static, and without the text itself, which may hold a credential. A text of NULL, for an
-    // option that repeats, forgets all that was read: another source gives the option from now on.
+    // Reads the text of an OPTION_PARSED option into the settings, by the option's name. Returns NULL, or static text
+    // that says what is expected. That text must not have the value, which may hold a credential. `text` is NULL when
+    // another source replaces a repeated option: the function must forget all values read so far.
     const char *(*read_option)(struct hub_settings *settings, const char *name, const char *text);
-    // Completes the settings, after all options were read and before there is a hub. `insecure` is --insecure. Returns NULL,
-    // or the name of an option that can't be used, and then writes why.
+    // Completes the settings, when all options have been read and there is no hub yet. `insecure` is --insecure.
+    // Returns NULL, or the name of an option that can't be used, and writes the reason to `fault`.
     const char *(*check_settings)(struct hub_settings *settings, bool insecure,
                                   char fault[FEATURE_FAULT_BYTES]);
-    // Returns whether the feature has to look names up. The program then makes settings->resolvers[number].
+    // Returns whether the feature must look names up. The program then makes settings->resolvers[number].
     bool (*needs_resolver)(const struct hub_settings *settings);
-    // Rows of counters, up to FEATURE_COUNTERS_MAX, and of gauges, up to FEATURE_GAUGES_MAX (stats.h), and behind the last
-    // one a row without a name. A counter's place there gives its number (FEATURE_COUNTER, FEATURE_GAUGE). Like methods
-    // they are shown by each hub of the program.
+    // Rows of counters, up to FEATURE_COUNTERS_MAX, and of gauges, up to FEATURE_GAUGES_MAX (stats.h), each ended by a
+    // row without a name. A counter's number comes from its row's index (FEATURE_COUNTER, FEATURE_GAUGE). Each hub of
+    // the program shows them, also if the feature is off.
     const struct stats_row *counters, *gauges;
-    // The order of features whose counters stand behind the same row of the engine's (stats_row.after): 1 is the first. Features
-    // with 0 come last, in the order of their numbers.
+    // The order among features whose counters follow the same row of the engine (stats_row.after): 1 is the first.
+    // Features with 0 come last, in the order of their numbers.
     unsigned stats_order;
-    // The member of a pool that a peer's messages go to, instead of the one that the rules have chosen; or that one.
+    // Returns the member of a pool that a peer's messages go to: `chosen`, the choice of the rules, or another member.
     struct agent *(*choose)(struct shard *shard, struct peer *peer, struct agent *chosen);
-    // Whether a hub with these settings has the feature. The settings are those of the start. NULL: each hub has it.
+    // Returns whether a hub with these settings has the feature. The settings are those of the start. NULL: each hub
+    // has the feature.
     bool (*is_on)(const struct hub_settings *settings);
-    // The bytes of its state, one a shard, which is zeroed before `open` and given back behind `close`: shard->states. 0:
-    // it has none, or sets shard->states to memory of memory_take, which is given back likewise.
+    // Size of the feature's state in each shard (shard->states), in bytes. The engine zeroes the state before `open`
+    // and frees it after `close`. 0: the feature has no state, or sets shard->states to memory of memory_take, which
+    // the engine frees, too.
     size_t shard_bytes;
-    // The bytes of its state in the hub, which all shards share: likewise, zeroed before any shard opens: hub->states.
+    // Size of the feature's state in the hub (hub->states), in bytes, which all shards share. The engine zeroes it
+    // before any shard opens.
     size_t hub_bytes;
-    // The shard is open: makes what the feature needs there. False: there is no memory, and nothing was made.
+    // Opens the feature on a shard. Returns false without memory, and has made nothing then.
     bool (*open)(struct shard *shard);
-    // On shard 0, once all shards are open, and before anybody connects. NULL, or static text: what there is no memory
-    // for.
+    // Starts the feature on shard 0, when all shards are open and nobody can connect yet. Returns NULL, or static text
+    // that names what there is no memory for.
     const char *(*start)(struct shard *shard);
-    // The shard has had its last turn: gives all back.
+    // Frees all that the feature has on a shard, after the shard's last turn.
     void (*close)(struct shard *shard);
-    // Mail of one of the feature's own kinds (FEATURE_KIND), which is taken over; a timer of its own that went off; an
-    // event of the kernel with a token of its own (FEATURE_TOKEN).
+    // Handle mail of the feature's own kinds (FEATURE_KIND) and take the mail; handle the feature's timers; handle
+    // kernel events with the feature's tokens (FEATURE_TOKEN).
     void (*mail)(struct shard *shard, struct mail *mail, unsigned kind);
     void (*timer)(struct shard *shard, struct timer *timer, unsigned kind);
     void (*event)(struct shard *shard, const struct io_event *event, unsigned kind);
@@ -316,13 +319,14 @@ struct feature {
 #undef X
 };
 
-// The features of a hub, compiled; each array ends with NULL. Constant while the hub runs.
+// The functions of a hub's features; each array ends with NULL. Constant while the hub runs.
 struct feature_set {
-    const struct feature *by_number[FEATURES_MAX];      // NULL: the hub hasn't it
-    const struct feature_method *methods[FEATURES_MAX]; // of all that there may be; those with rows
-    const struct feature_method *claims[FEATURES_MAX];  // of these, the rows whose names aren't under hub/
+    const struct feature *by_number[FEATURES_MAX]; // NULL: the hub hasn't the feature
+    // Methods of all features of the program, also of those that are off
+    const struct feature_method *methods[FEATURES_MAX];
+    const struct feature_method *claims[FEATURES_MAX]; // rows of `methods` whose names aren't under hub/
     size_t claims_bytes[FEATURES_MAX];
-    uint64_t claims_lengths; // bit i: one has i bytes, or i + 64, and so on
+    uint64_t claims_lengths; // bit i: a name in `claims` has i bytes, or i + 64, and so on
     struct agent *(*choose[FEATURES_MAX + 1])(struct shard *shard, struct peer *peer, struct agent *chosen);
 #define X(function, parameters, arguments) void(*function[FEATURES_MAX + 1]) parameters;
     FEATURE_HOOKS(X)
@@ -335,16 +339,16 @@ struct feature_set {
 #undef X
 };
 
-// Compiles those of `features`, an array by number, that a hub with these settings has. NULL: there are none. The result
-// is NULL without memory. `watched`: with those that watch.
+// Collects the functions of the features that a hub with these settings has. `features` is an array by number, or NULL
+// for none. `watched`: includes features that watch. Returns NULL without memory.
 struct feature_set *feature_set_create(const struct feature *const *features,
                                        const struct hub_settings *settings, bool watched);
 void feature_set_destroy(struct feature_set *set);
 
-// The row of a method of a feature's by its name under hub/; NULL: there is none.
+// Returns the row of a feature's method by its name under hub/, or NULL if there is none.
 const struct feature_method *feature_set_method(const struct feature_set *set, const char *name,
                                                 size_t bytes);
-// Returns the row of a feature's method by another name; NULL: there is none.
+// Returns the row of a feature's method by a name that isn't under hub/, or NULL if there is none.
 static inline const struct feature_method *feature_set_claim(const struct feature_set *set, const char *name,
                                                              size_t bytes) {
     for (unsigned at = 0; set->claims_lengths >> bytes % 64 & 1 && set->claims[at]; at++)

@@ -9,7 +9,7 @@ static inline bool feature_is_on(const struct shard *shard, unsigned number) {
     return shard->features->by_number[number] != NULL;
 }
 
-// feature_drain(shard), and so on.
+// One function for each hook: feature_drain(shard), and so on.
 #define X(function, parameters, arguments)                                                                   \
     static inline void feature_##function parameters {                                                       \
         for (unsigned at = 0; shard->features->function[at]; at++)                                           \
@@ -27,21 +27,21 @@ FEATURE_HOOKS(X)
 FEATURE_QUESTIONS(X)
 #undef X
 
-// The member of a pool for a peer.
+// Returns the member of a pool that a peer's messages go to: `agent`, unless a feature chooses another member.
 static inline struct agent *feature_choose(struct shard *shard, struct peer *peer, struct agent *agent) {
     for (unsigned at = 0; shard->features->choose[at]; at++)
         agent = shard->features->choose[at](shard, peer, agent);
     return agent;
 }
 
-// From now on the shard is watched, or not any more.
+// Begins or ends watching on this shard: features with is_watcher are called only while the shard is watched.
 static inline void feature_watch(struct shard *shard, bool watched) {
     shard->features = watched ? shard->hub->features_watched : shard->hub->features;
 }
 
-// Starts all, on shard 0: NULL, or static text: what there is no memory for.
+// Starts all features, on shard 0. Returns NULL, or static text that names what there is no memory for.
 const char *feature_start(struct shard *shard);
-// Hands out mail, a timer or an event of a feature.
+// Hands mail, a timer or an event to its feature.
 void feature_take_mail(struct shard *shard, struct mail *mail);
 void feature_take_timer(struct shard *shard, struct timer *timer);
 void feature_take_event(struct shard *shard, const struct io_event *event);

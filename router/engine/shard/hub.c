@@ -64,7 +64,7 @@ static bool put_into_effect(struct hub *hub, const struct hub_settings *settings
     edition->settings = *settings;
     edition->before = atomic_load_explicit(&hub->edition, memory_order_relaxed);
     edition->number = edition->before ? edition->before->number + 1 : 1;
-    atomic_store(&hub->edition, edition); // before the caller looks which shards sleep
+    atomic_store(&hub->edition, edition); // before the caller reads which shards sleep
     atomic_store_explicit(&hub->budget.bytes_max, settings->limits.memory_bytes_max, memory_order_relaxed);
     return true;
 }
@@ -85,8 +85,7 @@ static uint64_t taken_up_by_all(const struct hub *hub) {
     return least;
 }
 
-// Frees the editions that no shard reads any more. Sections of running children, and users, have references of their
-// own.
+// Frees editions that no shard reads any more. Sections of running children, and users, have their own references.
 static void forget_editions(struct hub *hub) {
     uint64_t read = taken_up_by_all(hub);
     struct hub_edition *later = atomic_load_explicit(&hub->edition, memory_order_relaxed);
@@ -204,7 +203,7 @@ void hub_destroy(struct hub *hub) {
 }
 
 void hub_session(const struct hub *hub, uint64_t connection, char *out) {
-    assert(connection); // nobody has no name
+    assert(connection); // the name 0 means no connection
     uint8_t hash[SIPHASH_BYTES];
     siphash_name(&hub->settings.secrets.sessions, &connection, sizeof connection, hash);
     for (unsigned digit = 0; digit < HUB_SESSION_BYTES; digit++)
@@ -226,7 +225,7 @@ void hub_pending_add(struct hub *hub, uint64_t connection, int32_t change) {
         atomic_fetch_add_explicit(pending, (uint32_t)change, memory_order_relaxed);
         return;
     }
-    // No other thread counts: a locked instruction would be some percent of the cost of a small request.
+    // Only this thread writes the count: a locked instruction would be some percent of the cost of a small request.
     uint32_t value = atomic_load_explicit(pending, memory_order_relaxed);
     atomic_store_explicit(pending, value + (uint32_t)change, memory_order_relaxed);
 }

@@ -72,7 +72,7 @@ uint64_t identity_holder(struct shard *shard, struct peer *peer) {
     return cold ? cold->origin : 0;
 }
 
-// --- In the name of a sender that has gone
+// --- In the name of a sender that has left
 
 void deferred_identity_begin(const struct shard *shard, struct peer *peer,
                              const struct deferred_sender *sender, struct frame *frame,

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-// Pieces that are fetched ahead while another one is read, and how much of each.
+// How many pieces of mail are prefetched while another is read, and how many bytes of each.
 enum { FETCHED_AHEAD = 3, FETCHED_BYTES = 3 * CACHE_LINE_BYTES };
 
 void mailbox_init(struct mailbox *mailbox) {
@@ -24,7 +24,7 @@ static bool full(struct mailbox *mailbox) {
     return mailbox->next - mailbox->head_seen == MAILBOX_MESSAGES;
 }
 
-// Moves waiting mail into the ring, as far as there is room.
+// Moves waiting mail into the ring, as far as the ring has room.
 static void refill(struct mailbox *mailbox) {
     while (mailbox->waiting && !full(mailbox)) {
         struct mail *mail = mailbox->waiting;

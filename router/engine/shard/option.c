@@ -6,7 +6,7 @@
 #include "core/base/text.h"
 #include "router/engine/shard/feature.h"
 
-// Which of the words the text is; -1: none.
+// Returns the index of the word that the text is; -1: there is no such word.
 static int find_word(const char *const *words, const char *text) {
     assert(words && text);
     for (int at = 0; words[at]; at++)

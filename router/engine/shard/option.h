@@ -1,4 +1,4 @@
-// Rows of options: of the program (config_options.c), and of features (feature.h).
+// Rows of options: options of the program (config_options.c) and of features (feature.h).
 #pragma once
 
 #include <stdbool.h>
@@ -9,18 +9,18 @@
 
 enum option_kind {
     OPTION_LISTEN,
-    OPTION_ADDRESS, // of the transport that names the option (transport.h), or off
-    OPTION_CHOICE,  // one of a closed set of words
+    OPTION_ADDRESS, // the address of the transport that names this option (transport.h), or `off`
+    OPTION_CHOICE,  // one word of a closed set
     OPTION_TEXT,
     OPTION_NATS,
     OPTION_CLUSTER,
     OPTION_PARSED, // a text that the feature itself reads (feature.read_option)
-    OPTION_SPIN,   // a time of any number of nanoseconds
+    OPTION_SPIN,   // a time in whole nanoseconds
     OPTION_FLAG,
     OPTION_FRACTION, // from 0 to 1, in billionths
     OPTION_COUNT,
     OPTION_SIZE,
-    OPTION_TIME, // of whole milliseconds, as timers count these
+    OPTION_TIME, // a time in whole milliseconds, as timers count
     OPTION_CONFIG
 };
 
@@ -42,13 +42,14 @@ enum option_group {
 
 // Properties of an option besides its kind.
 enum {
-    OPTION_REPEATS = 1,  // several add up within one source
-    OPTION_RELOADS = 2,  // SIGHUP takes it up
-    OPTION_ARGUMENT = 4, // of the command line alone: it is no key of a file
-    OPTION_SECRET = 8,   // its value may hold a credential, and must not be shown
-    OPTION_ADDS = 32,    // several add up over all sources
-    OPTION_COMMAND = 64, // its value has a command, whose credentials are not shown
-    OPTION_SHOWN = 16, // of OPTION_PARSED: a value at fault is shown, as nobody would put a credential there
+    OPTION_REPEATS = 1,  // values add up within one source
+    OPTION_RELOADS = 2,  // SIGHUP changes the value
+    OPTION_ARGUMENT = 4, // an argument of the command line alone, and no key of a file
+    OPTION_SECRET = 8,   // the value may hold a credential, and must not be shown
+    OPTION_ADDS = 32,    // values add up over all sources
+    OPTION_COMMAND = 64, // the value has a command, whose credentials must not be shown
+    // With OPTION_PARSED: messages may show a bad value, since nobody would put a credential there
+    OPTION_SHOWN = 16,
 };
 
 struct option {
@@ -56,30 +57,33 @@ struct option {
     enum option_kind kind;
     enum option_group group;
     unsigned traits;
-    size_t offset,
-        bytes; // of the field in struct config, or for a feature in struct hub_settings; where the kind has one
+    // The field's place and size: in struct config, or for a feature in struct hub_settings. Unused for kinds without a
+    // field.
+    size_t offset, bytes;
     uint64_t min, max;
-    const char *const *choices; // of OPTION_CHOICE, ended by NULL
-    const char *value;          // what stands for it in texts: "FILE"; NULL for a flag
-    const char *preset;   // the default as it would be written; NULL: none, or one that depends (`computed`)
-    const char *computed; // what such a default is, in words, or NULL
-    const char *help;     // a sentence without its end
+    const char *const *choices; // the words of OPTION_CHOICE, ended by NULL
+    const char *value;          // the value's name in help texts, such as "FILE"; NULL for a flag
+    const char *preset;   // the default, as the user would write it; NULL: there is none, or it is computed
+    const char *computed; // describes a computed default in words; or NULL
+    const char *help;     // a sentence without its full stop
 };
 
 // Bounds of times, in nanoseconds.
 #define OPTION_MS   UINT64_C(1000000)
 #define OPTION_HOUR UINT64_C(3600000000000)
 
-// The field of a feature's option: one of struct hub_settings; or a value of the feature's own, by its place among those.
+// The field of a feature's option: a member of struct hub_settings (OPTION_FIELD), or one of the feature's own values
+// by its index (OPTION_OWN).
 #define OPTION_FIELD(member)                                                                                 \
     offsetof(struct hub_settings, member), sizeof(((struct hub_settings *)NULL)->member)
 #define OPTION_OWN(number, place) OPTION_FIELD(own[number][place])
 
-// Whether the option is a number, a time, a size, a flag or a word.
+// Returns whether the option's value is a number, a time, a size, a flag or a word.
 bool option_is_value(const struct option *option);
-// Reads such a one. A word's value is its place. False: the text is none, or it is out of bounds.
+// Reads the value of such an option. A word's value is its index in `choices`. Returns false for a text that can't be
+// read or is out of bounds.
 bool option_read(const struct option *option, const char *text, uint64_t *value);
-// Puts a value into the option's field, of 8 or 4 bytes or a bool, in what begins at `base`.
+// Stores a value in the option's field: 8 bytes, 4 bytes or a bool, in the struct at `base`.
 void option_store(const struct option *option, void *base, uint64_t value);
-// Sets such options of features (by number; NULL: there are none) to their defaults.
+// Sets such options of the features to their defaults. `features` is an array by number, or NULL for none.
 void option_set_presets(const struct feature *const *features, struct hub_settings *settings);

@@ -38,7 +38,7 @@ static bool peer_grow(struct peer_slots *slots, uint32_t capacity) {
     return true;
 }
 
-// A free slot, or UINT32_MAX at the limit of connections or when memory is used up.
+// Returns a free slot, or UINT32_MAX at the limit of connections or without memory.
 static uint32_t slot_take(struct shard *shard) {
     struct peer_slots *slots = &shard->peers;
     uint32_t max = shard_limits(shard)->connections_max;
@@ -101,7 +101,8 @@ void peer_speaks(struct shard *shard, struct peer *peer, const struct transport 
     peer->transport = transport;
 }
 
-// Takes a peer in. A secure one has the keys of the settings in effect now.
+// Prepares a new peer: its cold part and identity with a users file, its TLS keys, its transport. A peer with TLS gets
+// the keys of the current settings. Returns false without memory.
 static bool enters(struct shard *shard, struct peer *peer, bool secure) {
     assert(!secure || shard->settings->secure);
     bool known = !shard->settings->users ||
@@ -175,7 +176,7 @@ void peer_keep(struct peer *peer, unsigned feature, void *state) {
 
 // --- Ending
 
-// The states that may follow, as PEER_MOVE bits.
+// Returns the states that may follow a state, as PEER_MOVE bits.
 static inline unsigned states_behind(enum peer_state state) {
     static const unsigned behind[PEER_STATES_COUNT] = {
 #define X(state, heard, addressed, next) [state] = next,
@@ -247,7 +248,7 @@ static void send_goodbye(struct shard *shard, struct peer *peer) {
         move(shard, peer, PEER_SILENCED);
 }
 
-// Ends a peer whose stream has ended. A transport with a last message still sends it.
+// Handles the end of a peer's stream. A transport with a last message still sends it.
 static void part(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_ENDED);
     if (peer->connection.secure || peer->transport->ops.goodbye)

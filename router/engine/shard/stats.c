@@ -35,7 +35,7 @@ struct source {
     unsigned from, order;
 };
 
-// Adds the rows of all features that stand behind this row of the engine's, or with STATS_LAST come last.
+// Adds the rows of all features that follow this row of the engine. With STATS_LAST, adds the rows that come last.
 static void add_features(struct stats_list *list, const struct source sources[FEATURES_MAX], unsigned row) {
     for (unsigned at = 0; at < FEATURES_MAX; at++)
         for (unsigned place = 0; sources[at].rows && sources[at].rows[place].name; place++)
@@ -43,7 +43,7 @@ static void add_features(struct stats_list *list, const struct source sources[FE
                 add(list, sources[at].from + place, &sources[at].rows[place]);
 }
 
-// Features without an order come behind those with one.
+// Returns whether one feature's rows come before another's. Features without an order come last.
 static bool is_before(const struct source *one, const struct source *other) {
     return one->order && (!other->order || one->order < other->order);
 }

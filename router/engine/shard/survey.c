@@ -22,7 +22,8 @@ void survey_rank(struct survey_list *list, struct survey_row row) {
         list->count++;
 }
 
-// Returns whether the first session has more clients that are over, or as many of these and more clients.
+// Returns whether the first session is heavier: it has more clients that are over the limit, or as many of these and
+// more clients.
 static bool is_heavier(const struct survey_session *one, const struct survey_session *other) {
     assert(one->clients >= one->stuck && other->clients >= other->stuck);
     return one->over != other->over ? one->over > other->over : one->clients > other->clients;
@@ -40,7 +41,7 @@ void survey_rank_session(struct survey_sessions *list, const struct survey_sessi
         list->count++;
 }
 
-// The page before the last one is written over, so that who reads the last one meanwhile can.
+// Writes the page before the last one, so that readers of the last page aren't disturbed.
 void survey_publish(struct survey *survey, uint64_t now_ms) {
     uint32_t edition = atomic_load_explicit(&survey->edition, memory_order_relaxed) + 1;
     uint64_t words[SURVEY_WORDS];

@@ -5,12 +5,12 @@
 #include "router/engine/shard/peer.h"
 
 enum {
-    // Surveys are made for so long after a question: a client that asks each 15 s gets a fresh one
+    // How long surveys go on after a question: a client that asks each 15 s gets a fresh survey.
     ASKED_MS = 30000,
     WAKE_MS = 5000,  // a question after a longer pause wakes all shards
-    PAUSE_MS = 1000, // from the begin of a survey to the begin of the next
+    PAUSE_MS = 1000, // from the start of a survey to the start of the next
     STEP_MS = 10,
-    // Slots that one step looks at: some 50 us.
+    // Slots that one step scans: about 50 us.
     SLOTS_A_STEP = 1024,
     CHAINS_A_STEP = 64,
 };
@@ -27,7 +27,8 @@ bool survey_due(const struct shard *shard) {
 
 void survey_ask(struct shard *shard) {
     uint64_t now_ms = shard_now_ms(shard);
-    uint64_t before_ms = atomic_exchange(&shard->hub->asked_ms, now_ms); // before the look which shards sleep
+    // Before shard_wake_others reads which shards sleep
+    uint64_t before_ms = atomic_exchange(&shard->hub->asked_ms, now_ms);
     assert(shard->magic == SHARD_MAGIC);
     if (before_ms == 0 || before_ms + WAKE_MS < now_ms)
         shard_wake_others(shard);
@@ -49,7 +50,7 @@ void survey_follow(struct shard *shard) {
         begin(shard);
 }
 
-// --- Steps of a look
+// --- Steps of a scan
 
 static void look_at_peer(struct survey *survey, const struct peer *peer) {
     size_t bytes = connection_waiting(&peer->connection);
@@ -61,7 +62,8 @@ static void look_at_peer(struct survey *survey, const struct peer *peer) {
     survey_rank(&survey->page.deepest, (struct survey_row){peer->name, bytes, frames});
 }
 
-// Looks at a home. Requests of this shard's peers to it hang on it in the order in which they were made.
+// Ranks a connection by its oldest request. home->pending has the requests of this shard's peers in the order in which
+// they were made.
 static void look_at_home(struct shard *shard, const struct home *home) {
     if (list_empty(&home->pending))
         return;
@@ -89,8 +91,7 @@ static bool look_at_some(struct shard *shard) {
     return survey->next_slot < capacity || survey->next_chain < HOME_CHAINS;
 }
 
-// Looks at the time of the processor since the look before. A look after a long pause covers all of that
-// time.
+// Measures the processor time since the last measurement. After a long pause the result covers the whole pause.
 static void look_at_processor(struct shard *shard) {
     struct survey *survey = &shard->survey;
     uint64_t now_ns = io_now(shard->io), used_ns = io_cpu_ns(shard->io);

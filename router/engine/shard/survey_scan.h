@@ -1,18 +1,18 @@
-// Looks at all connections of a shard: for which most waits, and which owe an answer for longest. A look is
-// taken about once a second while somebody asks how the hub is, some connections at a time. The results are
-// published (survey.h). While nobody asks no look is taken.
+// Scans all connections of a shard: which connections have most bytes waiting for them, and which have owed an answer
+// longest. A scan runs about once a second, some connections at a time, while clients ask for the hub's state. The
+// results are published (survey.h).
 #pragma once
 
 #include "router/engine/shard/shard.h"
 
-// Somebody wants to know: surveys are taken for some time from now on.
+// Requests surveys: they are made for ASKED_MS from now on.
 void survey_ask(struct shard *shard);
-// Whether one should be begun.
+// Returns whether a survey must begin.
 bool survey_due(const struct shard *shard);
-// Begins one that is due.
+// Begins a survey if one is due.
 void survey_follow(struct shard *shard);
-// The timer went off. True when all connections have been looked at: then survey_finish is to be called, when
-// what others have to add is in shard->survey.page.
+// Goes on with the survey when its timer has gone off. Returns true when all connections have been scanned. Then the
+// caller must add the numbers of other modules to shard->survey.page, and call survey_finish.
 bool survey_go_on(struct shard *shard);
-// Publishes what was found.
+// Publishes the results of the survey.
 void survey_finish(struct shard *shard);

@@ -1,6 +1,6 @@
-// Transports: how peers speak. Each is a row: its name, which stands behind the scheme's in a listener's URI, its codec,
-// and what its peers do, which is mostly nothing of their own. A peer's transport may be another one from the next unit
-// on (receive_switch).
+// Transports: how peers speak. Each transport is a row: its name, which follows the scheme's name in a listener's URI,
+// its codec, and functions for the events of a peer. A peer may change to another transport between two units
+// (receive_switch).
 #pragma once
 
 #include "core/send/parcel.h"
@@ -13,28 +13,30 @@ struct peer;
 struct pending;
 struct shard;
 
-// Bytes to units and back, as this kind of peers sends them and is sent them.
+// Turns bytes into units, and units into bytes, for the peers of one transport.
 struct codec {
-    const struct wire *wire; // in both directions
-    const char *missed_head; // stands before hub/dropped in place of the wire's head; NULL: nothing does
-    // Takes a unit that is no message to be routed. NULL: all units are messages.
+    const struct wire *wire; // format of the bytes, in both directions
+    const char *missed_head; // the text before hub/dropped, instead of the wire's head; NULL: the wire's head
+    // Takes a unit that isn't routed as a message. NULL: all units are messages.
     void (*take)(struct shard *shard, struct peer *peer, struct frame *frame);
-    // Takes bytes aside of a unit, whose first byte is at `bytes` (UNIT_ASIDE). NULL: nothing comes aside.
+    // Takes a part of a unit that the wire found beside the message (UNIT_ASIDE). `bytes` is the unit's first byte.
+    // NULL: the wire has no such parts.
     void (*skip)(struct shard *shard, struct peer *peer, const uint8_t *bytes);
-    // Says what is wrong with the unit that is coming in (peer->unit.fault), and silences the peer; or goes on behind
-    // its end (reassembly_skip). NULL: with a JSON-RPC error.
+    // Reports the fault of the unit that is coming in (peer->unit.fault). Then either sends nothing more to the peer,
+    // or discards the rest of the unit (reassembly_skip). NULL: the hub sends a JSON-RPC error.
     void (*refuse)(struct shard *shard, struct peer *peer);
-    // Sends the answers of an exchange that has ended, and frees it. NULL: as an array (exchange.h).
+    // Sends the answers of an exchange that has ended, and frees the exchange. NULL: the answers are sent as an array
+    // (exchange.h).
     void (*respond)(struct shard *shard, struct peer *peer, struct exchange *exchange);
-    // A member of an array that the peer sent, before it is routed; answers go to the exchange. True: it was dealt
-    // with. NULL: nothing is.
+    // Handles a member of an array from the peer, before the member is routed; answers go to the exchange. Returns true
+    // if the member needs no routing. NULL: each member is routed.
     bool (*member)(struct shard *shard, struct peer *peer, const struct frame *frame,
                    struct exchange *exchange);
-    // A body came that is no message, or can't be read. NULL: it is answered with an error.
+    // Handles a body that is no message, or can't be read. NULL: the peer gets an error.
     void (*unreadable)(struct shard *shard, struct peer *peer, const uint8_t *body, uint32_t bytes);
-    // The head of a unit, from its first byte at `bytes`, is whole, its body isn't, and nobody knows yet who sends it: whether
-    // a large one may go on. False: it may not; if the peer isn't open any more, none may, and it was answered. NULL: none is
-    // judged.
+    // Decides whether a unit with a large body may come in from a peer whose user isn't known yet. Called when the head
+    // is whole, from the first byte at `bytes`, and the body isn't. Returns false if the body must not be large; the
+    // function may have answered and closed the peer then. NULL: large bodies may come in.
     bool (*admits)(struct shard *shard, struct peer *peer, const uint8_t *bytes);
 };
 
@@ -46,62 +48,67 @@ enum peer_end_reason {
     PEER_END_RECORDS    // the peer's records over TLS can't be opened
 };
 
-// What a peer of this kind does at its beginning and its end, when it lags, and with what is for it.
+// What a transport does when a peer begins, ends, or waits, and with parcels for the peer.
 struct peer_ops {
-    // A peer that speaks it has come. False: there is no memory for it, and it is closed. NULL: nothing is to be
-    // done.
+    // Begins a peer with this transport. Returns false without memory: then the peer is closed. NULL: nothing is done.
     bool (*enter)(struct shard *shard, struct peer *peer);
-    // Ends a peer in the transport's own way, for example behind a farewell that tells why. Returns false if the transport has
-    // no way of its own for this end: the peer is untouched, and its caller ends it. NULL: always so.
+    // Ends a peer in the transport's own way, for example after a message that tells why. Returns false if the
+    // transport has no way of its own for this end: the peer is untouched, and the caller ends the peer. NULL: always
+    // false.
     bool (*end)(struct shard *shard, struct peer *peer, enum peer_end_reason why);
-    // The peer is marked to end. True: the transport has dealt with that, and the peer is open again. NULL: it ends.
+    // Handles the end of a marked peer. Returns true if the transport has opened the peer again. NULL: the peer ends.
     bool (*ended)(struct shard *shard, struct peer *peer);
-    // The peer is being closed: lets go of what the transport keeps of it. NULL: that is nothing.
+    // Frees the transport's state of a peer that is being closed. NULL: there is no such state.
     void (*leave)(struct shard *shard, struct peer *peer);
-    // Says the last words to a peer before it is half-closed, behind all else. NULL: nothing.
+    // Sends the transport's last message to a peer, behind all queued messages, before the peer is half-closed. NULL:
+    // there is no last message.
     void (*goodbye)(struct shard *shard, struct peer *peer);
-    // The timer of its own went off (peer_cold.timer).
+    // Handles the transport's own timer (peer_cold.timer).
     void (*expire)(struct shard *shard, struct peer *peer);
-    // Each parcel for a peer passes here before it is queued. True: the parcel was dealt with. NULL: none
-    // passes.
+    // Takes a parcel for a peer before the parcel is queued. Returns true if the parcel was taken. NULL: all parcels
+    // are queued.
     bool (*divert)(struct shard *shard, struct peer *peer, struct parcel *parcel);
-    // A request was packed for a peer (core/send/pack.h), under this id. False: there is no memory to note the request, and
-    // it is taken out of its pack. Never NULL where requests are packed with an envelope.
+    // Notes a request that was packed for a peer (core/send/pack.h), under this id. Returns false without memory: then
+    // the request is removed from the pack. Must not be NULL if requests are packed with an envelope.
     bool (*note)(struct shard *shard, struct peer *peer, uint64_t hub_id);
-    // Packs the answer to what an exchange of the peer's waits for; arguments as of pack_add. False: the answer must come
-    // as a parcel. NULL: none is packed.
+    // Packs an answer for an exchange of the peer, with the arguments of pack_add. Returns false if the answer must
+    // come as a parcel. NULL: no answer is packed.
     bool (*pack_answer)(struct shard *shard, struct peer *peer, struct exchange *exchange,
                         const struct frame *frame, struct span id, struct piece text, bool is_error);
-    // A cancel has come for a request that was asked of the peer, under parcel->hub_id. `lasts`: its source waits for its
-    // answer still. True: the request was taken out of the queue, the source is to be answered here, and the parcel is the
-    // caller's still. False: the parcel was taken over. NULL: as cancel_at_peer does.
+    // Handles a cancel of a request that the peer was asked, under parcel->hub_id. `lasts`: the source still waits for
+    // the answer. Returns true if the request was removed from the queue: the caller answers the source and keeps the
+    // parcel. Returns false if the parcel was taken. NULL: cancel_at_peer handles the cancel.
     bool (*cancel)(struct shard *shard, struct peer *peer, struct parcel *parcel, bool lasts);
-    // Something waits for a peer to which nothing is sent (connection.paused). Never NULL where one can be so.
+    // Called when a message waits for a peer to which the hub sends nothing (connection.paused). Must not be NULL if
+    // such peers exist.
     void (*wanted)(struct shard *shard, struct peer *peer);
-    // A report on a request of the peer's, its token restored, is about to be queued for it, which is done here
-    // instead: the parcel is taken over. NULL: it is queued.
+    // Takes a progress report on a request of the peer, instead of the queue. The parcel has the peer's own token
+    // again. NULL: the report is queued.
     void (*report)(struct shard *shard, struct peer *peer, const struct pending *pending,
                    struct parcel *parcel);
 };
 
 struct transport {
     const char *name;
-    const char *option; // that gives the address of its listener; NULL: any address of --listen may name it
-    unsigned gauge;     // that counts the connections on which it is spoken (stats.h)
+    // The option that gives the address of this transport's listener; NULL: any address of --listen may name the
+    // transport
+    const char *option;
+    unsigned gauge; // the gauge that counts the connections of this transport (stats.h)
     struct codec codec;
     struct peer_ops ops;
-    bool end_is_leaving; // the stream's end means that the peer has left, whatever the settings say
-    bool serves_drain;   // connections are taken in also while the hub drains
-    bool receives_only;  // it is there for what it has subscribed to, and ends when none of that is left
+    bool end_is_leaving; // a peer whose stream ends has left, whatever the settings say
+    bool serves_drain;   // connections are accepted also while the hub drains
+    bool receives_only; // a peer only receives what it has subscribed to, and ends with its last subscription
     bool
-        is_attached; // all that it says is for the agent to which it is attached, whatever the method and params are
-    bool filters_lists; // what its peers get of lists was filtered already
-    bool answers_only;  // it gets nothing that it hasn't asked for: there is no place for it
+        // Every message of a peer is for the agent to which the peer is attached, whatever the method and params say
+        is_attached;
+    bool filters_lists; // lists that a peer gets were filtered before
+    bool answers_only;  // a peer gets answers only: the transport can't send other messages
 };
 
-// Content-Length blocks, and one JSON text a line.
+// One Content-Length block a message, and one line of JSON a message.
 extern const struct transport transport_framed, transport_lines;
 
-// The transport that a listener's URI names: one of these two, or of the features (by number; NULL: there are none). The
-// empty name is the framed one's. NULL: there is none.
+// Returns the transport that a listener's URI names: one of the two above, or one of a feature. `features` is an array
+// by number, or NULL for none. The empty name means transport_framed. Returns NULL if there is no such transport.
 const struct transport *transport_find(const struct feature *const *features, const char *name);
