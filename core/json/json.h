@@ -60,8 +60,9 @@ bool json_member_true(const uint8_t *text, struct span value, const char *key);
 uint64_t json_member_whole(const uint8_t *text, struct span value, const char *key);
 size_t json_member_text(const uint8_t *text, struct span value, const char *key, char *out, size_t capacity);
 
-// Decodes a string's escapes, to UTF-8 (a lone surrogate becomes U+FFFD). Writes up to `capacity` bytes and no zero
-// byte. Returns the number of bytes; SIZE_MAX if the string needs more than `capacity`, or is no JSON string.
+// Decodes a string's escapes, to UTF-8 (a lone surrogate becomes U+FFFD). Writes up to `capacity` bytes, without a
+// terminating zero. Returns the number of bytes; SIZE_MAX if the string needs more than `capacity`, or is no JSON
+// string.
 size_t json_string_decode(const uint8_t *text, struct span string, char *out, size_t capacity);
 // Decodes as much of a string as fits, cut between two characters. Returns the number of bytes; 0 if the span doesn't
 // begin as a JSON string.
