@@ -5,9 +5,8 @@
 #include <stddef.h>
 
 // Returns how many bytes at the text's beginning spell the secret, byte by byte. Each byte may be plain, or as JSON
-// (\",
-// , \u00e9), Python (\xe9) or a URL (%C3, +) write it. 0: the text doesn't begin with the secret. A backslash must be
-// escaped.
+// (\", \n, \u00e9), Python (\xe9) or a URL (%C3, +) write it. 0: the text doesn't begin with the secret. A backslash
+// must be escaped.
 size_t secret_variant_bytes(const char *text, size_t bytes, const char *secret, size_t secret_bytes);
 
 typedef void secret_variant_sink(void *context, const char *text, size_t bytes);

@@ -1,5 +1,5 @@
-// Walks a body of the most frequent form, in fewer steps than the walk over any body (lookup_walk.h). For lookup.c
-// alone.
+// Walks a body of the most frequent form, in fewer steps than the walk over any body (lookup_walk.h). For
+// lookup_body.c alone.
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-// Walks any body and fills a lookup in, except its kind and what depends on the kind. For lookup.c alone.
+// Walks any body and fills a lookup in, except its kind and what depends on the kind. For lookup_body.c alone.
 #pragma once
 
 #include <stdbool.h>
