@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-// Requests that were answered, or events that came to a subscriber.
+// Returns how many requests were answered, or how many events came to subscribers.
 static uint64_t messages(const struct load_result *result) {
     return result->latency[LOAD_ORDINARY].total + result->latency[LOAD_HIGH].total;
 }
@@ -15,14 +15,15 @@ static double cpu_us(const struct load_result *result) {
     return (double)result->cpu_ns / 1e3 / (double)messages(result);
 }
 
-// How much of one processor the load generator used: near 100 %, it and not the server was the limit.
+// Returns the load generator's own share of one processor, in percent. Near 100 % the generator was the limit, not the
+// server.
 static double own_percent(const struct load_result *result) {
     return 100.0 * (double)result->own_cpu_ns / (double)result->elapsed_ns;
 }
 
-// The hub's entries into the kernel a message. Its counters are read a little outside of the measured
-// stretch, so they are put over the hub's own count of frames. A request and response are two frames, an
-// event that then goes to all subscribers is one.
+// Returns the hub's entries into the kernel for each message. The hub's counters are read a little outside of the
+// measured time, so the entries are divided by the hub's own count of frames. A request and its response are two
+// frames. An event is one frame, which then goes to all subscribers.
 static double entries(const struct load_settings *settings, const struct load_result *result) {
     double a_frame =
         (double)result->work.kernel_entries / (double)(result->work.frames + !result->work.frames);

@@ -8,18 +8,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { WAITING_MAX = 1 << 20 }; // no more is read for who doesn't take this
+enum { WAITING_MAX = 1 << 20 }; // bytes that wait for one side; then the other side isn't read
 
 // --- Waiting
 
-// A side that has gone is waited for no more: poll would tell of it all the time.
+// Returns what to poll for on one side. A side that has gone isn't polled, because poll would report it all the time.
 static struct pollfd wish(const struct bridge_socket *side, const struct bridge_socket *other) {
     bool reads = !side->ended && bridge_socket_waits(other) < WAITING_MAX;
     short events = (short)((reads ? POLLIN : 0) | (bridge_socket_waits(side) > 0 ? POLLOUT : 0));
     return (struct pollfd){.fd = side->gone ? -1 : side->socket, .events = events};
 }
 
-// Bytes that a side said before it went still count.
+// Reads and writes one side as far as it is ready. Bytes that a side sent before it went still count.
 static bool side_step(struct bridge_socket *side, short ready) {
     bool gone = (ready & (POLLHUP | POLLERR)) != 0;
     bool good = true;
@@ -55,7 +55,7 @@ void bridge_drop(struct bridge *bridge) {
     free(bridge);
 }
 
-// Signals of the thread are the client's.
+// Starts the thread with all signals blocked, so that the client's own thread gets them.
 static int start_thread(struct bridge *bridge, void *(*run)(void *)) {
     sigset_t all, before;
     sigfillset(&all);

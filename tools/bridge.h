@@ -1,6 +1,6 @@
-// A thread between the client and a hub of another wire. The client speaks to the thread over a pair of
-// sockets as over a plain connection, half-closing too. The bridge carries bytes; each kind of bridge makes
-// of them the other side's own.
+// A thread between the client and a hub with another wire. The client speaks to the thread over a pair of sockets as
+// over a plain connection, half-closing too. A bridge passes bytes on, and each kind of bridge translates them for the
+// other side.
 #pragma once
 
 #include <pthread.h>
@@ -12,18 +12,19 @@
 struct bridge {
     pthread_t thread;
     struct bridge_socket client, hub;
-    atomic_bool released; // its thread is to end, and leave all as it is
+    atomic_bool released; // the thread must end, and leave the hub's socket as it is
 };
 
-// Begins to run, with a connected hub's side. The client's socket, or -errno.
+// Starts the thread of a bridge whose hub side is connected. Returns the client's socket, or -errno.
 int bridge_start(struct bridge *bridge, void *(*run)(void *bridge));
-// After the client has closed its socket: waits for the thread's end, and frees the bridge. NULL is allowed.
+// Waits for the end of the thread, and frees the bridge. The client must have closed its socket. NULL is allowed.
 void bridge_close(struct bridge *bridge);
-// Instead, while nothing is on its way: closes the client's socket, and gives what is behind it, as it was before the bridge.
+// Ends a bridge, while no bytes are under way, and closes the client's socket. Returns the hub's socket, as it was
+// before the bridge.
 struct bridge_socket bridge_release(struct bridge *bridge, int client);
-// Frees one that doesn't run.
+// Frees a bridge whose thread doesn't run.
 void bridge_drop(struct bridge *bridge);
 
-// Waits until something can be done, for so long (-1: as it takes), and does it: reads and writes. False: it took
-// longer, or one of the two can't be read or written any more.
+// Waits until a socket is ready, for `patience_ms` at most (-1: without limit), and reads and writes. Returns false if
+// the time is over, or if a side can't be read or written any more.
 bool bridge_step(struct bridge *bridge, int patience_ms);

@@ -22,13 +22,14 @@ void bridge_socket_close(struct bridge_socket *side) {
     text_deinit(&side->out);
 }
 
-// --- Either kind, as recv and send; -EAGAIN: not now
+// --- Plain or TLS, as recv and send; -EAGAIN: not now
 
 static bool is_for_later(int error) {
     return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
 }
 
-// Why the hub ends it: with TLS 1.3 it refuses a certificate when the handshake is over on this side.
+// Prints why the hub ends the connection. With TLS 1.3 the hub refuses a certificate when this side's handshake is
+// over.
 static void say_alert(void) {
     unsigned long error = ERR_peek_error();
     if (ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) >= SSL_AD_REASON_OFFSET) {
@@ -76,7 +77,7 @@ int bridge_socket_say(struct bridge_socket *side, const void *bytes, size_t coun
     return 0;
 }
 
-// Where it waits for so long at most, the kernel doesn't begin again what was interrupted.
+// The kernel doesn't restart an interrupted receive on a socket with a timeout, so the receive is repeated here.
 long bridge_socket_hear(struct bridge_socket *side, void *bytes, size_t capacity) {
     ssize_t count;
     do {

@@ -1,4 +1,4 @@
-// One of the two sockets between which a bridge stands, plain or TLS: what has come there, and what waits to go out.
+// One of the two sockets of a bridge, plain or TLS, with the bytes that have come and the bytes that wait to be sent.
 #pragma once
 
 #include <openssl/types.h>
@@ -10,31 +10,32 @@
 struct bridge_socket {
     int socket;
     SSL *ssl;       // NULL: plain
-    bool ended;     // nothing more comes
-    bool said_end;  // nothing more goes out
-    bool gone;      // in both directions
-    struct text in; // [at, length) isn't done yet; slack lies behind
+    bool ended;     // the peer sends nothing more
+    bool said_end;  // the bridge sends nothing more
+    bool gone;      // the connection has ended in both directions
+    struct text in; // received bytes: [at, length) must still be handled; slack lies behind
     size_t at;
-    struct text out; // of which [sent, length) waits
+    struct text out; // bytes to send: [sent, length) waits
     size_t sent;
 };
 
-// Takes what a connection has left.
+// Closes the socket and frees the rest of a side.
 void bridge_socket_close(struct bridge_socket *side);
 
-// Before the bridge runs, on a blocking socket. All of it; 0 or -errno.
+// Sends all bytes on a blocking socket, before the bridge runs. Returns 0 or -errno.
 int bridge_socket_say(struct bridge_socket *side, const void *bytes, size_t count);
-// As recv: so many bytes, 0 at the end, or -errno.
+// Receives on a blocking socket, as recv: returns the count of bytes, 0 at the end, or -errno.
 long bridge_socket_hear(struct bridge_socket *side, void *bytes, size_t capacity);
 
-// Whether more can be read at once, which poll doesn't tell.
+// Returns whether OpenSSL has bytes to read that poll doesn't report.
 bool bridge_socket_has_more(const struct bridge_socket *side);
-// Appends what has come to `in`. False without memory.
+// Appends the bytes that have come to `in`. Returns false without memory.
 bool bridge_socket_read(struct bridge_socket *side);
+// Returns how many bytes wait to be sent.
 size_t bridge_socket_waits(const struct bridge_socket *side);
-// Writes what waits, as far as there is room. False when nothing can be.
+// Writes the bytes that wait, as far as there is room. Returns false if the socket can't be written any more.
 bool bridge_socket_write(struct bridge_socket *side);
-// The same, as long as some of it is taken within a second.
+// Writes all bytes that wait, as long as the socket has room within a second.
 void bridge_socket_flush(struct bridge_socket *side);
-// Says that nothing more comes.
+// Tells the peer that the bridge sends nothing more.
 void bridge_socket_end(struct bridge_socket *side);

@@ -1,7 +1,7 @@
-// See client.h. Success: a call is one send, and receives until a frame with the call's id is whole;
-// frames lie in one growing buffer and are handed out in place. Failure: the hub can't be dialled, closes, or
-// sends bytes that are no frame. Each comes back as a negative errno (-EPROTO for the last), and the
-// connection is then good for client_close alone.
+// See client.h. Success: a call is one send, and receives until a frame with the call's id is whole. Frames lie in one
+// growing buffer, and callers get them in place. Failure: the hub can't be dialled, closes, or sends bytes that are no
+// frame. The function returns a negative errno (-EPROTO for such bytes), and the connection is then good for
+// client_close alone.
 #include "tools/client.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 enum { CLIENT_BUFFER_BYTES = 256 * 1024 };
 
-// A client trusts its hub with memory up to this: far over any frame limit that makes sense for a hub.
+// A client accepts frames up to this size from its hub, far over any frame limit that makes sense for a hub.
 static const struct unit_limits client_limits = {.header_bytes_max = 64 * 1024, .body_bytes_max = 1U << 30};
 
 static const char *client_token;
@@ -32,7 +32,7 @@ void client_set_token(const char *token) {
     client_token = token;
 }
 
-// The wire of an address; NULL: this client doesn't speak so.
+// Returns the wire of an address; NULL: this client doesn't speak that wire.
 static const struct wire *wire_of(const struct address *address) {
     const char *name = address->transport;
     if (name[0] == '\0') {
@@ -51,7 +51,7 @@ bool client_takes_fields(const char *uri) {
     return !websocket_bridge_is(uri) && (wire == NULL || wire->has_fields);
 }
 
-// The socket, and how the hub is spoken to over it; -EINVAL or -errno.
+// Dials the hub. Returns the socket, with the wire and the bridge that the hub needs; or -EINVAL or -errno.
 static int dial(const char *uri, const struct wire **wire, struct bridge **bridge) {
     struct hub_address hub;
     if (websocket_bridge_is(uri)) {
@@ -65,7 +65,7 @@ static int dial(const char *uri, const struct wire **wire, struct bridge **bridg
     return hub.address.secure ? tls_bridge_dial(&hub, bridge) : hub_address_dial(&hub);
 }
 
-// As `strict` wants it, too. It registers nothing.
+// Sends initialize with the token, as a hub with `strict` demands. Registers no agent.
 static int introduce(struct client *client) {
     struct text params = {0};
     struct client_answer answer = {0};
@@ -137,7 +137,7 @@ void client_set_deadline(struct client *client, uint64_t from_now_ns) {
     client->deadline_ns = now_ns() + from_now_ns;
 }
 
-// Waits until the socket is ready for `events`, or has failed: 0; -EINTR, -ETIMEDOUT or -errno.
+// Waits until the socket is ready for `events`, or has failed. Returns 0, -EINTR, -ETIMEDOUT or -errno.
 static int wait_for(const struct client *client, short events) {
     struct pollfd waits[2] = {{.fd = client->socket, .events = events},
                               {.fd = client->signals, .events = POLLIN}};
@@ -173,7 +173,7 @@ void client_flatten(const struct client *client, char *body, size_t bytes) {
     }
 }
 
-// Steps over the first `done` bytes of what is to be sent.
+// Removes the first `done` bytes from a message that is being sent.
 static void skip_sent(struct msghdr *message, size_t done) {
     while (message->msg_iovlen > 0 && done >= message->msg_iov->iov_len) {
         done -= message->msg_iov->iov_len;
@@ -214,8 +214,7 @@ int client_send(struct client *client, const char *fields, char *body, size_t by
     return 0;
 }
 
-// Makes room behind the received bytes: moves them to the front, and doubles the buffer when that isn't
-// enough.
+// Makes room behind the received bytes: moves them to the front, and doubles the buffer if that isn't enough.
 static int make_room(struct client *client) {
     if (client->at > 0) {
         memmove(client->in, client->in + client->at, client->filled - client->at);
@@ -250,7 +249,7 @@ ssize_t client_fill(struct client *client) {
     return received;
 }
 
-// A unit with nothing in it is none.
+// Skips empty units, which are no frames.
 int client_take(struct client *client, struct client_body *body) {
     do {
         uint8_t *unit = client->in + client->at;
@@ -282,8 +281,8 @@ int client_receive(struct client *client, struct client_body *body) {
     return taken;
 }
 
-// An error with `id: null` counts too: the hub says so of what it could not read, and this client has one
-// request on the way at most.
+// Accepts an error with `id: null`, too: the hub sends one for a message that it couldn't read, and this client has one
+// request under way at most.
 bool client_answers(const struct client *client, const struct client_body *body,
                     struct client_answer *answer) {
     struct lookup found;
@@ -304,7 +303,7 @@ bool client_answers(const struct client *client, const struct client_body *body,
     return true;
 }
 
-// `id` 0: none, a notification.
+// Sends a request, or with `id` 0 a notification.
 static int send_message(struct client *client, uint64_t id, const char *method, const char *params,
                         const char *fields) {
     struct text body = {0};

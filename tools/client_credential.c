@@ -9,7 +9,7 @@
 
 static char token[TOKEN_BYTES_MAX + 1];
 
-// Other bytes would need escapes in a body, and couldn't stand in a header field.
+// Returns whether the bytes are a token. Other bytes would need escapes in a body, and can't stand in a header field.
 static bool is_token(size_t bytes) {
     for (size_t at = 0; at < bytes; at++) {
         if (token[at] <= ' ' || token[at] > '~' || token[at] == '"' || token[at] == '\\') {
@@ -25,7 +25,7 @@ static bool complain(const char *where, const char *what) {
     return false;
 }
 
-// A token that stands where the name of its file should isn't shown.
+// Prints a fault of the file, but hides a token that stands in the place of the file's name. Returns false.
 static bool complain_of_file(const char *path, const char *what) {
     bool is_likely_token = strncmp(path, "pb_", strlen("pb_")) == 0;
     char where[4096 + 16];
@@ -34,7 +34,7 @@ static bool complain_of_file(const char *path, const char *what) {
 }
 
 static bool read_file(const char *path) {
-    char bytes[TOKEN_BYTES_MAX + 3]; // and a line's end, and one too many
+    char bytes[TOKEN_BYTES_MAX + 3]; // with a line's end, and one byte too many
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         return complain_of_file(path, strerror(errno));
@@ -80,8 +80,8 @@ void credential_forget(void) {
     digest_wipe(token, sizeof token);
 }
 
-// `--token`, which there isn't, and what getopt_long would take for the beginning of --token-file; alone, or with `=` and a
-// value.
+// Returns whether an argument is `--token`, which doesn't exist, or a shorter form that getopt_long would take for
+// --token-file. Such an argument stands alone, or has `=` and a value.
 static bool is_token_option(const char *argument) {
     static const char option[] = "--token";
     size_t bytes = strcspn(argument, "=");

@@ -1,4 +1,4 @@
-// The frames of a session of HCS, as both of its ends in the client put them together.
+// Composes frames of an HCS session, for both ends of a session in the client.
 #pragma once
 
 #include "core/base/text.h"
@@ -6,5 +6,5 @@
 
 // Adds `,"name":"value"` to a frame.
 void hcs_put_member(struct text *out, const char *name, const char *value);
-// Sends the frame and lets go of it: 0, or as client_send; -ENOMEM for a frame that memory failed for.
+// Sends the frame and frees it. Returns 0, or as client_send; -ENOMEM if the frame lacked memory.
 int hcs_send(struct client *client, struct text *frame);

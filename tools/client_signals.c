@@ -5,7 +5,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-// Those that end a command. One that is ignored, as nohup has it, is left out: a blocked signal is queued although it is ignored.
+// Returns the signals that end a command. An ignored signal, as under nohup, is left out, because a blocked signal is
+// queued although it is ignored.
 static sigset_t ends(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     sigset_t wanted;

@@ -1,12 +1,12 @@
-// SIGINT, SIGTERM and SIGHUP as something to poll for, for commands that must end in order.
+// Makes SIGINT, SIGTERM and SIGHUP readable by poll, for commands that must end in order.
 #pragma once
 
-// Blocks them and gives a descriptor that is readable when one has come; -errno.
+// Blocks these signals. Returns a descriptor that is readable when a signal has come, or -errno.
 int signals_open(void);
-// Takes one that has come: its number, 0 when none has.
+// Takes a signal that has come, and returns its number; 0: none has come.
 int signals_take(int signals);
 // Closes the descriptor; the signals stay blocked.
 void signals_close(int signals);
-// Closes the descriptor and lets the signals act as they do by default. A signal that has come and wasn't
-// taken acts, too: the process then ends here, as the shell expects of a process that was interrupted.
+// Closes the descriptor and gives the signals their default effect. A signal that has come and wasn't taken has its
+// effect, too: the process ends here, as the shell expects of an interrupted process.
 void signals_default(int signals);

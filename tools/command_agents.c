@@ -1,6 +1,6 @@
-// `patchbay agents` and `patchbay stats`: one question to the hub, its answer as a table, or with --json as
-// it came, on one line. Success: status 0. Failure: the hub's error is one line on standard error
-// (status 1); an answer of another shape than expected is printed as far as it has it.
+// `patchbay agents` and `patchbay stats`: print one answer of the hub as a table, or with --json unchanged on one line.
+// Success: status 0. Failure: the hub's error is one line on standard error (status 1). An answer with missing members
+// is printed as far as it has them.
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -18,7 +18,7 @@ static void print_padded(const char *text, size_t bytes, size_t width) {
     }
 }
 
-// A string as what it means, any other value as it is written.
+// Prints a string decoded, and any other value as it is written.
 static void print_value(const uint8_t *text, const struct json_item *item, size_t width) {
     char meaning[SHOW_TEXT_BYTES_MAX];
     size_t bytes =
@@ -32,7 +32,7 @@ static void print_value(const uint8_t *text, const struct json_item *item, size_
     }
 }
 
-// The hub tells times in ms since 1970; shown as UTC to the second. Any other value as it is.
+// Prints a time in ms since 1970 as UTC to the second. Prints any other value as it is written.
 static void print_time(const uint8_t *text, const struct json_item *item, size_t width) {
     uint64_t since_ms;
     char shown[32];
@@ -102,7 +102,7 @@ static void print_cluster(const uint8_t *text, struct span result) {
     }
 }
 
-// Adds the name of a member, or the number of an element, behind what is there. 0: there is no room for it.
+// Appends the name of a member, or the number of an element, to a name. Returns the new length; 0: there is no room.
 static size_t add_name(char *name, size_t name_bytes, const uint8_t *text, const struct json_item *item,
                        unsigned index) {
     size_t room = SHOW_NAME_BYTES_MAX - name_bytes - 1;
@@ -114,8 +114,8 @@ static size_t add_name(char *name, size_t name_bytes, const uint8_t *text, const
     return bytes > 0 && (size_t)bytes < room ? (size_t)bytes : 0;
 }
 
-// One value a line, `name value`; a value of a group is `group.name value`, one of a list `list.0 value`. Groups
-// that would pass the name's length are printed as they are written.
+// Prints one value a line, as `name value`. A value of a group is `group.name value`, and a value of a list is `list.0
+// value`. Groups whose names would be too long are printed as they are written.
 static void print_counters(const uint8_t *text, struct span group, char *name, size_t name_bytes) {
     struct json_walk walk;
     struct json_item item;
@@ -164,7 +164,7 @@ enum status command_show_answer(const char *hub, bool raw, const char *method, c
     return status;
 }
 
-// Takes `word` out of the arguments, if it is there.
+// Removes `word` from the arguments. Returns whether `word` was there.
 static bool take_word(int *argc, char **argv, const char *word) {
     for (int at = 1; at < *argc; at++) {
         if (strcmp(argv[at], word) == 0) {

@@ -1,6 +1,6 @@
-// `patchbay approvals`: what the hub holds until somebody approves it, one by one; or, with a verb, a decision on one
-// of them. Success: status 0. Failure: the hub's error is one line on standard error (status 1); a decision
-// that came too late says so there.
+// `patchbay approvals`: lists the messages that the hub holds until somebody approves them; or, with a verb, sends a
+// decision on one of them. Success: status 0. Failure: the hub's error is one line on standard error (status 1). A
+// decision that comes too late is told there, too.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum { APPROVAL_TEXT_BYTES_MAX = 16 << 10 };
 
 // --- The list
 
-// A string as what it means, its control characters escaped, any other value as it is written.
+// Prints a string decoded, with its control characters escaped, and any other value as it is written.
 static void print_value(const uint8_t *text, struct span of, const char *key) {
     static char meaning[APPROVAL_TEXT_BYTES_MAX];
     struct json_item item = json_member(text, of, key);
@@ -123,7 +123,7 @@ static void put_string(struct text *out, const char *before, const char *string)
     text_string(out, string, strlen(string));
 }
 
-// Where the hub knows no users, that is who somebody says that they are.
+// Returns the approver's name, which a hub without a users file believes.
 static const char *approver_name(void) {
     const char *name = getenv("LOGNAME");
     return name && *name ? name : "patchbay";
@@ -156,7 +156,7 @@ enum status command_approvals(int argc, char **argv, const char *hub) {
     bool has_feedback = argc == 5 && strcmp(argv[3], "--feedback") == 0;
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         if (strcmp(argv[1], verbs[i].verb) == 0 && (argc == 3 || has_feedback)) {
-            // Nothing else is a decision of the gate's: it would be routed to some agent.
+            // Another id isn't the gate's: the hub would route the decision to an agent.
             if (strncmp(argv[2], "gate:", 5) != 0) {
                 fputs("patchbay: the hub's checkpoints begin with gate:\n", stderr);
                 return STATUS_USAGE;

@@ -1,6 +1,6 @@
-// `patchbay bench`: its arguments. Success: a load on a hub or on a peer of it, every message checked,
-// and a report (tools/bench_report.c). Failure: a server that can't be reached is status 3; a wrong, lost or
-// missing message or a broken connection is status 1, with the figures up to then.
+// `patchbay bench`: reads the arguments and runs the load generator. Success: a load on a hub or on a peer of it, every
+// message checked, and a report (tools/bench_report.c). Failure: a server that can't be reached is status 3. A wrong,
+// lost or missing message, or a broken connection, is status 1, with the figures up to then.
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -34,7 +34,7 @@ static bool read_seconds(const char *text, double *out) {
     return end != text && *end == '\0' && isfinite(*out) && *out >= 0 && *out <= SECONDS_MAX;
 }
 
-// PROTOCOL=ADDRESS
+// Reads PROTOCOL=ADDRESS.
 static bool read_peer(char *text, struct load_plan *plan) {
     char *equals = strchr(text, '=');
     if (equals == NULL) {
@@ -143,8 +143,7 @@ static bool has_scheme(const char *uri, const char *scheme) {
     return strncmp(uri, scheme, strlen(scheme)) == 0;
 }
 
-// Returns how messages of sources are wrapped for this hub. A hub that can't be reached is told from the
-// first connection.
+// Returns the wire of the load's sources at this hub. If the hub can't be reached, the first connection finds so.
 static const struct load_wire *source_wire(const char *hub, bool events) {
     if (has_scheme(hub, "ws://") || has_scheme(hub, "http://")) {
         return has_scheme(hub, "ws") || events ? &load_wire_websocket : &load_wire_rpc;
@@ -152,7 +151,7 @@ static const struct load_wire *source_wire(const char *hub, bool events) {
     return client_wire(hub) == &wire_lines ? &load_wire_lines : &load_wire_patchbay;
 }
 
-// And for targets, which over HTTP have events streamed to them and are asked over WebSocket.
+// Returns the wire of the load's targets. Over HTTP targets receive events as a stream, and requests over WebSocket.
 static const struct load_wire *target_wire(const char *hub, bool events) {
     if (has_scheme(hub, "http://")) {
         return events ? &load_wire_sse : &load_wire_websocket;
@@ -160,7 +159,7 @@ static const struct load_wire *target_wire(const char *hub, bool events) {
     return source_wire(hub, events);
 }
 
-// A peer's are known by its name.
+// Sets the wires of the load, unless the plan has a peer's wire already.
 static void choose_wires(struct load_plan *plan, const char *hub) {
     if (plan->wire == NULL) {
         plan->at = hub;
@@ -180,7 +179,7 @@ enum status command_bench(int argc, char **argv, const char *hub) {
         settings.servers.pids[0] = server_pid(settings.plan.at);
         settings.servers.count = settings.servers.pids[0] > 0;
     }
-    static struct load_result result; // its histograms are large for a stack
+    static struct load_result result; // static, as its histograms are large for a stack
     const char *why = NULL;
     int error = load_measure(&settings, &result, &why);
     if (error < 0 && why != NULL) {

@@ -1,6 +1,6 @@
-// `patchbay child`: the programs that the hub keeps running, as a table or, with --json, as the hub tells.
-// One of them is restarted or stopped, or its last lines on standard error are printed. Success: status 0.
-// Failure: the hub's error is one line on standard error (status 1).
+// `patchbay child`: lists the programs that the hub keeps running, as a table or with --json as the hub's answer. With
+// a verb restarts or stops a program, or prints its last lines on standard error. Success: status 0. Failure: the hub's
+// error is one line on standard error (status 1).
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { CHILD_TEXT_BYTES_MAX = 16 << 10 };
 
-// A string as what it means, any other value as it is written, in `width` columns at least.
+// Prints a string decoded, and any other value as it is written, in `width` columns at least.
 static void print_column(const uint8_t *text, struct span of, const char *key, size_t width) {
     static char meaning[CHILD_TEXT_BYTES_MAX];
     struct json_item item = json_member(text, of, key);

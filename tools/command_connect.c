@@ -1,7 +1,6 @@
-// `patchbay connect`: joins its standard input and output to the hub, so that whoever can start a program can be
-// a client of the hub's. Success: bytes are copied both ways until the hub has answered all that it was
-// asked before the input's end, or until nobody reads the output. Failure: no hub, or one that refuses, status
-// 3 and one line.
+// `patchbay connect`: joins its standard input and output to the hub, so that a program that starts it is a client of
+// the hub. Success: bytes are copied both ways until the hub has answered all requests from before the input's end, or
+// until the output isn't read any more. Failure: no hub, or a hub that refuses, is status 3 and one line.
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -21,19 +20,19 @@
 #include "tools/input.h"
 #include "tools/output.h"
 
-// How long the hub may take to answer what is asked before the first byte is copied.
+// The time that the hub has to answer before the first byte is copied.
 static const uint64_t attach_timeout_ns = UINT64_C(10000000000);
 
 struct bridge {
-    const char *hub, *agent;    // NULL: attached to none
+    const char *hub, *agent;    // `agent` NULL: not attached to an agent
     const struct wire *framing; // of standard input and output; NULL: the hub's
     int signals;
     struct client client;
     struct connect_pipe up, down;
-    bool ended;    // the hub has been told
-    bool says_end; // the hub takes the end of the stream for leaving, so it is told where the input ends
+    bool ended;    // the hub has been told of the input's end
+    bool says_end; // the stream's end means leaving, so a message tells of the input's end
     char last[CLIENT_HEAD_BYTES_MAX + 128];
-    bool leaves; // before the hub has answered all that it was asked
+    bool leaves; // this program ends before the hub has answered all requests
 };
 
 // --- Arguments
@@ -71,8 +70,8 @@ static enum status read_arguments(struct bridge *bridge, int argc, char **argv) 
 
 // --- hub/attach
 
-// A client that is killed is missed at once, over TCP as over a Unix socket. The connection also ends with a
-// program that it has told to exit.
+// Asks the hub to attach the connection to the agent. With `halfClose` the hub notices at once when this program is
+// killed, over TCP as over a Unix socket. The connection also ends with a program that was told to exit.
 static int ask_to_attach(struct bridge *bridge, struct client_answer *answer) {
     struct text params = {0};
     bridge->says_end = true;
@@ -85,7 +84,8 @@ static int ask_to_attach(struct bridge *bridge, struct client_answer *answer) {
     return error;
 }
 
-// Where the hub wants a session first, it gets one: whoever speaks through this may open it again.
+// Returns whether the hub demands a session first. Then one is opened, which the client behind this program may open
+// again.
 static bool wants_session(const struct client_answer *answer) {
     struct json_item code = json_member(answer->body.bytes, answer->value, "code");
     char text[16];
@@ -157,7 +157,7 @@ static bool say_end(struct bridge *bridge) {
     static const char body[] = "{\"jsonrpc\":\"2.0\",\"method\":\"hub/finish\"}";
     const struct client *client = &bridge->client;
     size_t head = client_head(client, bridge->last, sizeof body - 1);
-    // A last line may lack its end.
+    // The input's last line may lack its end.
     const char *before = client->wire->breaks == BREAKS_SPACES ? "\n" : "";
     head = head > 0 ? head : (size_t)snprintf(bridge->last, sizeof bridge->last, "%s", before);
     int bytes = snprintf(bridge->last + head, sizeof bridge->last - head, "%s%s", body, client->wire->tail);
@@ -166,8 +166,8 @@ static bool say_end(struct bridge *bridge) {
     return said;
 }
 
-// The input's end is the hub's business now: it answers what it still owes, and closes. Where the end of the stream isn't to
-// be said, it stays open: then the hub sees whether this program is still there.
+// Tells the hub that the input has ended: the hub answers the requests that it owes, and closes. If the stream's end
+// means leaving, the stream stays open, so that the hub sees whether this program still runs.
 static void end_input(struct bridge *bridge) {
     if (say_end(bridge)) {
         bridge->ended = true;
@@ -185,7 +185,7 @@ static bool step(struct bridge *bridge) {
         [SIGNALS] = {.fd = bridge->signals, .events = POLLIN},
         [UP] = wait_of(&bridge->up),
         [DOWN] = wait_of(&bridge->down),
-        [READER] = {.fd = bridge->down.to}, // an error or its end comes unasked
+        [READER] = {.fd = bridge->down.to}, // poll reports an error and the end without a request
     };
     if (poll(waits, COUNT, -1) < 0) {
         return errno == EINTR;
@@ -203,7 +203,7 @@ static bool step(struct bridge *bridge) {
            bridge->up.state != CONNECT_PIPE_FAILED;
 }
 
-// Passes on what was said before: who goes may have said something first.
+// Passes on the input that has come, because a client may send a last message before it goes.
 static void say_rest(struct connect_pipe *up) {
     enum { ROUNDS_MAX = 64 };
     for (unsigned round = 0; round < ROUNDS_MAX && !is_over(up); round++) {
@@ -215,15 +215,15 @@ static void say_rest(struct connect_pipe *up) {
     }
 }
 
-// A connection that is closed looks to the hub as if only its one direction were, and answers were still waited
-// for; one that is reset doesn't.
+// Ends the connection with a reset. After a plain close the hub would still send answers, as to a half-closed
+// connection.
 static void leave(struct bridge *bridge) {
     struct linger at_once = {.l_onoff = 1, .l_linger = 0};
     say_rest(&bridge->up);
     setsockopt(bridge->client.socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
-// Tells the fault of one direction, if there is one.
+// Prints the fault of one direction, if there is one, and returns the status.
 static enum status judge_lane(const char *name, const struct connect_pipe *pipe) {
     if (pipe->state == CONNECT_PIPE_BROKEN || pipe->state == CONNECT_PIPE_FAILED) {
         fprintf(stderr, "patchbay: connect: %s: %s\n", name,
@@ -233,7 +233,7 @@ static enum status judge_lane(const char *name, const struct connect_pipe *pipe)
     return STATUS_DONE;
 }
 
-// The hub has closed for a reason: the input had ended, or said `exit`; else it went away.
+// Returns the exit status. The hub closes after the input's end or after `exit`; otherwise the hub has gone.
 static enum status judge(const struct bridge *bridge) {
     enum status status = judge_lane("standard input", &bridge->up);
     if (status == STATUS_DONE) {
@@ -268,7 +268,7 @@ static enum status join(struct bridge *bridge) {
     return judge(bridge);
 }
 
-// The starter of this program may have closed them; nothing else shall get their numbers.
+// Opens standard descriptors that are closed, so that no other file gets their numbers.
 static void fill_standard_descriptors(void) {
     int descriptor;
     do {

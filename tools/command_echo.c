@@ -1,7 +1,6 @@
-// `patchbay echo`: an agent that answers every request with {"echo": <its params>}.
-// Success: all whole requests that one receive brought are answered with one write; SIGINT, SIGTERM and SIGHUP
-// end it with status 0 once the answers under way are written. Failure: the hub refuses the agentId (status
-// 1), or closes (the answers are written first, status 3).
+// `patchbay echo`: an agent that answers every request with {"echo": <its params>}. Success: one write answers all
+// whole requests of one receive. SIGINT, SIGTERM and SIGHUP end the command with status 0 once the answers under way
+// are written. Failure: the hub refuses the agentId (status 1), or closes (status 3, after the answers are written).
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -31,7 +30,7 @@ static void end(struct echo *echo, enum status status) {
     echo->status = status;
 }
 
-// A body of so many bytes follows.
+// Writes the head of a frame with a body of so many bytes.
 static void begin_frame(struct echo *echo, size_t bytes) {
     char head[CLIENT_HEAD_BYTES_MAX];
     text_add(&echo->out, head, client_head(&echo->client, head, bytes));
@@ -68,7 +67,7 @@ static void answer_request(struct echo *echo, const uint8_t *body, const struct 
     end_frame(echo, bytes);
 }
 
-// The one response that an echo agent waits for is that of its registration.
+// Takes the response to the agent's registration. An echo agent waits for no other.
 static void take_response(struct echo *echo, const uint8_t *body, const struct lookup *response) {
     if (lookup_has(response, KEY_ERROR)) {
         struct span error = response->value[KEY_ERROR];
@@ -95,7 +94,7 @@ static void take_all(struct echo *echo) {
             answer_request(echo, body.bytes, &found);
         } else if (found.verdict == LOOKUP_GOOD && found.kind == BODY_RESPONSE) {
             take_response(echo, body.bytes, &found);
-        } // else a notification, which wants no answer
+        } // else a notification, which gets no answer
     }
 }
 
@@ -136,8 +135,8 @@ static void write_out(struct echo *echo) {
     echo->sent = echo->out.length = 0;
 }
 
-// Reads only while nothing waits to be written, so that a hub that doesn't read can't fill this process. A
-// second signal ends it at once.
+// Serves requests. Reads only when all answers are written, so that a hub that doesn't read can't fill this process. A
+// second signal ends the process at once.
 static void serve(struct echo *echo) {
     while (!echo->ended || owes(echo)) {
         struct pollfd waits[2] = {

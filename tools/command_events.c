@@ -1,7 +1,7 @@
-// `patchbay events`: subscribes to events (HugAI v2 messages, 3.5) and prints the params of each, one a line,
-// as they came. Success: the command ends with status 0 at an interrupt, or when --count of them are printed.
-// Failure: the hub refuses the patterns (status 1), or closes (status 3). The hub tells how many events this
-// program was too slow for, and they are told here on standard error.
+// `patchbay events`: subscribes to events (HugAI v2 messages, 3.5) and prints the params of each event on one line, as
+// they came. Success: the command ends with status 0 at an interrupt, or when --count events are printed. Failure: the
+// hub refuses the patterns (status 1), or closes (status 3). Events that this program was too slow for are told on
+// standard error, by number.
 #include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
@@ -29,7 +29,7 @@ static void end(struct events *events, enum status status) {
     events->status = status;
 }
 
-// --- What comes
+// --- Messages of the hub
 
 static void take_answer(struct events *events, const struct client_answer *answer) {
     if (answer->refused) {
@@ -43,7 +43,7 @@ static void take_answer(struct events *events, const struct client_answer *answe
 static void take_event(struct events *events, const uint8_t *body, struct span params) {
     output_line(stdout, body + params.at, params.bytes);
     bool last = events->count_left > 0 && --events->count_left == 0;
-    if (fflush(stdout) != 0 || last) { // that nobody reads on is told where the program ends
+    if (fflush(stdout) != 0 || last) { // main reports a closed output
         end(events, STATUS_DONE);
     }
 }

@@ -1,7 +1,6 @@
-// `patchbay hcs start`: a client of a session of HCS streaming, which prints each frame, one a line, as it
-// came. Success: status 0 at the session's end (`complete`), or at an interrupt. Failure: the session ends
-// with an error, which is printed like any frame, or the hub refuses to begin one (status 1), or goes away
-// (status 3).
+// `patchbay hcs start`: a client of an HCS session, which prints each frame on one line, as it came. Success: status 0
+// at the session's end (`complete`), or at an interrupt. Failure: the session ends with an error, which is printed as
+// any frame, or the hub refuses to begin a session (status 1), or goes away (status 3).
 //
 // `patchbay hcs serve` is hcs_producer.c.
 #include <errno.h>
@@ -57,13 +56,13 @@ static int send_start(struct viewing *viewing) {
     return hcs_send(&viewing->client, &frame);
 }
 
-// --- What comes
+// --- Messages of the hub
 
 static void add_span(struct text *out, const uint8_t *text, struct span span) {
     text_add(out, text + span.at, span.bytes);
 }
 
-// Says that a chunk has come.
+// Sends an ack for a chunk.
 static int send_ack(struct viewing *viewing, const uint8_t *body, struct span all) {
     struct json_item session = json_member(body, all, "session_id"), seq = json_member(body, all, "seq");
     struct text frame = {0};
@@ -81,9 +80,11 @@ static int send_ack(struct viewing *viewing, const uint8_t *body, struct span al
 
 static int take(struct viewing *viewing, const struct client_body *body) {
     struct span all = {0, body->count}, type = json_member(body->bytes, all, "type").value;
-    struct json_item refused = json_member(body->bytes, all, "refused"); // a frame of this client's: which
+    // Which frame of this client was refused
+    struct json_item refused = json_member(body->bytes, all, "refused");
     bool goes_on = refused.type == JSON_STRING && !json_string_is(body->bytes, refused.value, "start");
-    if (json_member(body->bytes, all, "jsonrpc").type != JSON_NONE) { // of what is no frame to it
+    // The hub answers a message that it takes for no frame
+    if (json_member(body->bytes, all, "jsonrpc").type != JSON_NONE) {
         output_line(stderr, body->bytes, body->count);
         end(viewing, STATUS_REFUSED);
         return 0;
@@ -93,7 +94,7 @@ static int take(struct viewing *viewing, const struct client_body *body) {
         end(viewing, STATUS_DONE);
     } else if (json_string_is(body->bytes, type, "error") && !goes_on) {
         end(viewing, STATUS_REFUSED);
-    } else if (fflush(stdout) != 0) { // that nobody reads on is told where the program ends
+    } else if (fflush(stdout) != 0) { // main reports a closed output
         end(viewing, STATUS_DONE);
     } else if (viewing->acks && json_string_is(body->bytes, type, "chunk")) {
         return send_ack(viewing, body->bytes, all);

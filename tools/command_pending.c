@@ -1,4 +1,4 @@
-// `patchbay pending`: the requests that are under way, oldest first, as a table, or with --json the hub's answer on one
+// `patchbay pending`: lists the pending requests, oldest first, as a table, or with --json as the hub's answer on one
 // line. Success: status 0. Failure: the hub's error is one line on standard error (status 1).
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-// `patchbay publish`: one event (HugAI v2 messages, 3.5). Success: as a request, how many subscribers
-// got it is printed; as a notification (--notify), nothing is. Failure: the hub's error is one line on
-// standard error, status 1; a hub that closes early, status 3.
+// `patchbay publish`: publishes one event (HugAI v2 messages, 3.5). Success: a request prints how many subscribers got
+// the event; a notification (--notify) prints nothing. Failure: the hub's error is one line on standard error (status
+// 1), or the hub closes early (status 3).
 #include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
@@ -67,8 +67,8 @@ static void print_delivered(const struct client_answer *answer) {
     output_line(stdout, answer->body.bytes + shown.at, shown.bytes);
 }
 
-// Sends the event and waits until the hub has dealt with it: 1 when *answer is filled, 0 for a notification
-// that was not refused, or -errno.
+// Sends the event and waits until the hub has handled it. Returns 1 with *answer, 0 for a notification that wasn't
+// refused, or -errno.
 static int send_event(struct client *client, const struct event *event, struct client_answer *answer) {
     struct text params = {0};
     write_params(&params, event);

@@ -1,7 +1,7 @@
 // `patchbay record`: writes a tap with whole bodies to a file, as lines of JSON. The first line is
-// {"patchbay-recording":1}, the last one {"recorded":N,"missed":M}. Success: the command ends with status 0 at an
-// interrupt, or when its time is over. Failure: the file is there already or can't be written (status 2 before anything
-// was asked, else 1), the hub refuses the tap (status 1), or closes (status 3).
+// {"patchbay-recording":1}, the last line {"recorded":N,"missed":M}. Success: the command ends with status 0 at an
+// interrupt, or when its time is over. Failure: the file exists or can't be written (status 2 before the first request,
+// else 1), the hub refuses the tap (status 1), or closes (status 3).
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -24,7 +24,7 @@ struct recording {
     uint64_t recorded, missed;
 };
 
-// False: the file can't be written.
+// Writes the entries of a hub/tapped. Returns false if the file can't be written.
 static bool take_entries(void *context, const uint8_t *body, struct span params) {
     struct recording *recording = context;
     struct json_item entries = json_member(body, params, "entries"), entry;
@@ -72,7 +72,7 @@ static bool read_arguments(struct recording *recording, int argc, char **argv) {
     return optind + 1 == argc && !recording->params.failed;
 }
 
-// Opens the recording's file. No other user may read the file, and an existing file is never written over.
+// Opens the recording's file, which no other user may read. Never overwrites an existing file.
 static bool open_file(struct recording *recording) {
     int file = open(recording->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     recording->file = file < 0 ? NULL : fdopen(file, "w");

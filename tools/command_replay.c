@@ -1,7 +1,7 @@
-// `patchbay replay`: plays a recording (command_record.c) at a hub, and tells how long its requests took beside how long
-// they took when they were recorded. Success: status 0 when all requests were answered, be it with errors. Failure: not all
-// were, an interrupt ended it, or the hub refused a target (status 1); the file is no recording (status 2, with FILE:LINE,
-// before anything was sent); no hub is there (status 3).
+// `patchbay replay`: plays a recording (command_record.c) at a hub, and compares the latency of its requests with the
+// recorded latency. Success: status 0 when all requests were answered, even with errors. Failure: some requests weren't
+// answered, an interrupt ended the replay, or the hub refused a target (status 1). The file is no recording (status 2,
+// with FILE:LINE, before anything was sent). No hub is there (status 3).
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
@@ -45,7 +45,7 @@ static bool read_arguments(int argc, char **argv, struct replay_plan *plan, cons
     return optind + 1 == argc;
 }
 
-// How long the requests took that were answered when they were recorded.
+// Collects the recorded latency of the requests that were answered then.
 static void read_latency(const struct recording *recording, struct histogram *latency) {
     *latency = (struct histogram){0};
     for (size_t index = 0; index < recording->count; index++) {

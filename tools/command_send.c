@@ -1,7 +1,7 @@
-// `patchbay send`: one request to an agent (HugAI v2 messages, 3.3) and its answer, printed as it came.
-// Success: the result is one line on standard output. An interrupt asks that the request be given up,
-// and its end is still waited for; a second one ends the program. Failure: the error is one line on standard
-// error, status 1; no answer, status 3.
+// `patchbay send`: sends one request to an agent (HugAI v2 messages, 3.3) and prints the answer as it came. Success:
+// the result is one line on standard output. An interrupt cancels the request, and the command still waits for its end;
+// a second interrupt ends the program. Failure: the error is one line on standard error (status 1), or there is no
+// answer (status 3).
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include "tools/output.h"
 
 static const uint64_t ms_ns = 1000000, timeout_ms_max = 3600000;
-// The hub says when the time is up. This long after that the client gives up on the hub.
+// The hub ends a request at its timeout. The client waits this much longer for the hub, in ns.
 static const uint64_t grace_ns = UINT64_C(2000000000);
 
 struct task {
@@ -34,7 +34,7 @@ static void task_deinit(struct task *task) {
 
 // --- Arguments
 
-// Says what is wrong with an option's value, if anything; whether nothing is.
+// Prints the fault of an option's value, if there is one. Returns whether there is none.
 static bool accept(const char *option, const char *value, const char *fault) {
     if (fault != NULL) {
         fprintf(stderr, "patchbay: send: --%s '%s': %s\n", option, value, fault);
@@ -69,7 +69,7 @@ static const char *read_text(const char **out, const char *argument) {
 }
 
 static const char *read_context(struct task *task, const char *argument) {
-    text_deinit(&task->context); // of two the last one counts
+    text_deinit(&task->context); // the last --context counts
     return input_json(&task->context, argument);
 }
 
@@ -119,7 +119,7 @@ static enum status read_arguments(struct task *task, int argc, char **argv) {
     return STATUS_DONE;
 }
 
-// The timeout is a field, too.
+// Refuses header fields, of which the timeout is one, for a hub without fields.
 static enum status judge_fields(const struct text *fields, const char *hub) {
     return fields->length == 0 || client_takes_fields(hub) ? STATUS_DONE : no_fields("send", hub);
 }
@@ -154,9 +154,9 @@ static int send_request(struct client *client, const struct task *task) {
     return error;
 }
 
-// --- Its end
+// --- The end of the request
 
-// The first interrupt cancels; from then on they act as by default.
+// Waits for the answer. The first interrupt cancels the request, and the next ones have their default effect.
 static int wait_for_answer(struct client *client, struct client_answer *answer) {
     int error = client_answer(client, answer);
     if (error != -EINTR) {
@@ -177,7 +177,7 @@ static enum status ask(struct client *client, const struct task *task, const cha
     }
     int error = send_request(client, task);
     if (error == -EINTR) {
-        signals_default(client->signals); // there is nothing to cancel yet: the signal ends the program
+        signals_default(client->signals); // no request to cancel yet: the signal ends the program
         client->signals = -1;
     } else if (error == 0) {
         error = wait_for_answer(client, &answer);

@@ -1,6 +1,6 @@
-// `patchbay tap`: shows what goes on, an entry a message, as a line, or with --json as the hub tells it. Success: the
+// `patchbay tap`: shows the hub's messages, one entry each, on a line, or with --json as the hub tells it. Success: the
 // command ends with status 0 at an interrupt, or when --count entries are printed. Failure: the hub refuses the tap
-// (status 1), or closes (status 3). What the hub has missed for this program is told on standard error.
+// (status 1), or closes (status 3). Entries that the hub couldn't tell this program are counted on standard error.
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@ struct tap {
     bool raw;
 };
 
-// --- What comes
+// --- Messages of the hub
 
 static void print_value(const uint8_t *text, const struct json_item *item) {
     char meaning[TAP_TEXT_BYTES_MAX];
@@ -47,7 +47,7 @@ static void print_time(const uint8_t *text, const struct json_item *item) {
     fputs(time, stdout);
 }
 
-// TIME KIND SOURCE -> TARGET METHOD OUTCOME, and what else is known by its name.
+// Prints an entry as TIME KIND SOURCE -> TARGET METHOD OUTCOME, and its other members by name.
 static void print_entry(const uint8_t *text, struct span entry) {
     static const char *const others[] = {"code",     "event", "delivered",   "user",    "sourceId",
                                          "targetId", "bytes", "answerBytes", "queueUs", "targetUs",
@@ -77,7 +77,7 @@ static void print_entry(const uint8_t *text, struct span entry) {
     putchar('\n');
 }
 
-// False: that was all.
+// Prints the entries of a hub/tapped. Returns false after the last entry that is wanted.
 static bool take_entries(void *context, const uint8_t *body, struct span params) {
     struct tap *tap = context;
     struct json_item entries = json_member(body, params, "entries"), entry;
@@ -100,7 +100,7 @@ static bool take_entries(void *context, const uint8_t *body, struct span params)
         }
         goes_on = tap->count_left == 0 || --tap->count_left > 0;
     }
-    return fflush(stdout) == 0 && goes_on; // that nobody reads on is told where the program ends
+    return fflush(stdout) == 0 && goes_on; // main reports a closed output
 }
 
 // --- Arguments

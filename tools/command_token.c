@@ -1,5 +1,5 @@
-// `patchbay token new`: a token for one user of a hub, and the line of the users file by which the hub knows it. The
-// hub's side never has the token itself. Failure: the system gives no randomness (status 1).
+// `patchbay token new`: prints a token for one user of a hub, and the line of the users file by which the hub knows the
+// token. The hub never has the token itself. Failure: the system gives no randomness (status 1).
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>

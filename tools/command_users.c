@@ -1,6 +1,6 @@
-// `patchbay users`: faults of a users file, and the line of it that decides. No hub is asked. Success: status
-// 0. Failure: the question is refused, or the file that is checked has a fault (status 1). There is no such
-// file or user, or the file that is to explain has a fault (2).
+// `patchbay users`: prints the faults of a users file, or the line of the file that decides a question. No hub is
+// asked. Success: status 0. Failure: the right is refused, or the checked file has a fault (status 1). There is no such
+// file or user, or a file that must explain a decision has a fault (status 2).
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 struct file {
     const char *path;
     struct text text;
-    struct users *users; // NULL: it has faults
+    struct users *users; // NULL: the file has faults
     unsigned faults, warnings;
 };
 
@@ -42,7 +42,7 @@ static bool read_text(struct file *file) {
     return good;
 }
 
-// FILE:LINE: KEY: what it is.
+// Prints FILE:LINE: KEY: and a text.
 static void tell(const struct file *file, const struct users_fault *fault, const char *what) {
     output_text(stdout, (const uint8_t *)file->path, strlen(file->path));
     if (fault->line > 0) {
@@ -68,9 +68,9 @@ static void tell_warning(void *context, const struct users_fault *fault) {
     tell(file, fault, "warning: ");
 }
 
-// False where it can't be read; faults are told.
+// Reads a users file, and prints its faults. Returns false if the file can't be read.
 static bool open_file(struct file *file) {
-    static const struct siphash_key key; // nobody measures this search
+    static const struct siphash_key key; // no stranger can time this search
     if (!read_text(file)) {
         return false;
     }
@@ -113,7 +113,7 @@ static enum status check(int argc, char **argv) {
 
 // --- explain
 
-// The text of a line; of one that is a section's beginning before it, with `section`.
+// Returns the text of a line. `section`: returns the last beginning of a section before that line.
 static const char *find_line(const struct file *file, uint32_t number, bool section, size_t *bytes) {
     const char *at = file->text.bytes, *end = at + file->text.length, *found = at;
     *bytes = 0;
@@ -211,7 +211,7 @@ static enum status explain(int argc, char **argv) {
     }
     enum status status = STATUS_USAGE;
     if (open_file(&file)) {
-        status = file.users == NULL ? STATUS_USAGE // nothing was answered
+        status = file.users == NULL ? STATUS_USAGE // the file has faults, so there is no answer
                                     : answer_words(&file, argv[optind], argc - optind - 1, argv + optind + 1);
     }
     close_file(&file);

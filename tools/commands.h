@@ -1,5 +1,5 @@
-// The client's sub-commands. Each takes its own arguments (argv[0] is its name) and the hub's URI, and
-// returns the exit status of the program. Each has a line here, a row in patchbay.c and one in usage.c.
+// The client's sub-commands. Each command takes its own arguments (argv[0] is its name) and the hub's URI, and returns
+// the program's exit status. Each command has a line here, a row in patchbay.c and a row in usage.c.
 #pragma once
 
 #include <stdint.h>
@@ -26,7 +26,7 @@ enum status command_users(int argc, char **argv, const char *hub);
 enum status command_token(int argc, char **argv, const char *hub);
 enum status command_bench(int argc, char **argv, const char *hub);
 
-// Asks the hub's `method` and prints the answer: `raw` the result's bytes, else what `print` makes of the result. An error of
-// the hub is one line on standard error. Returns STATUS_DONE, STATUS_REFUSED, or as unreachable.
+// Calls a method of the hub and prints the answer: with `raw` the result's bytes, else the output of `print`. An error
+// of the hub is one line on standard error. Returns STATUS_DONE, STATUS_REFUSED, or as unreachable.
 enum status command_show_answer(const char *hub, bool raw, const char *method, const char *params,
                                 void (*print)(const uint8_t *text, struct span result));

@@ -1,5 +1,5 @@
-// See connect_pipe.h. Success: the bytes of one read become parts, and these are written before the next
-// read. Failure: the state tells, and stays.
+// See connect_pipe.h. Success: the bytes of one read become parts, and the parts are written before the next read.
+// Failure: the state tells the failure, and stays.
 #include "tools/connect_pipe.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "core/base/limits.h"
 
-// A frame that becomes a line is never held, so it may have any length.
+// The limits of a frame: a frame that becomes a line may have any length, because it is never kept whole.
 static const struct unit_limits frame_limits = {.header_bytes_max = 32 * 1024,
                                                 .body_bytes_max = UINT32_MAX - 64 * 1024};
 static const struct unit_limits line_limits = {.header_bytes_max = 32 * 1024,
@@ -57,9 +57,9 @@ static void break_off(struct connect_pipe *pipe, const char *fault) {
     stop(pipe, CONNECT_PIPE_BROKEN);
 }
 
-// --- Bytes that came become parts
+// --- From received bytes to parts
 
-// Takes so many bytes as the next part. The place of the part stays good until the next read.
+// Takes so many received bytes. The returned place stays valid until the next read.
 static const void *take(struct connect_pipe *pipe, size_t count) {
     const void *taken = pipe->bytes + pipe->at;
     pipe->at += count;
@@ -83,7 +83,7 @@ static void copy(struct connect_pipe *pipe) {
     add_part(pipe, take(pipe, count), count);
 }
 
-// The same, up to the end of a frame: where it is, is known as long as what comes is of frames.
+// Takes bytes up to the end of a frame, unchanged. The end is known as long as the input is frames.
 static void pass_frame(struct connect_pipe *pipe) {
     if (pipe->body_left == 0 && !pipe->is_raw) {
         enum unit_result result =
@@ -103,7 +103,7 @@ static void pass_frame(struct connect_pipe *pipe) {
     add_part(pipe, take(pipe, count), count);
 }
 
-// Line breaks in a body are white space in JSON; in a line they would end it.
+// Replaces line breaks in a body by spaces. Line breaks are white space in JSON, but would end a line.
 static void flatten(uint8_t *bytes, size_t count) {
     for (size_t at = 0; at < count; at++) {
         if (bytes[at] == '\r' || bytes[at] == '\n') {
@@ -112,7 +112,7 @@ static void flatten(uint8_t *bytes, size_t count) {
     }
 }
 
-// The body as far as it has come, and at its end the line's.
+// Takes the part of a body that has come, and behind the body's end the end of a line.
 static void take_body(struct connect_pipe *pipe) {
     size_t count = left_of(pipe) < pipe->body_left ? left_of(pipe) : (size_t)pipe->body_left;
     flatten(pipe->bytes + pipe->at, count);
@@ -151,7 +151,7 @@ static enum unit_result find_line(struct connect_pipe *pipe) {
     return result;
 }
 
-// A line of white space alone is nothing.
+// Makes a frame of a line. Skips a line of white space alone.
 static void line_to_frame(struct connect_pipe *pipe) {
     enum unit_result result = find_line(pipe);
     if (result == UNIT_BAD) {
@@ -180,10 +180,10 @@ static bool is_blank(const uint8_t *bytes, size_t count) {
     return true;
 }
 
-// Finishes: nothing more comes. The rest of a frame that was to become a line is less than all of it, or the
-// end of a text that somebody has typed.
+// Ends the pipe after the input's end. Bytes of an incomplete frame, which should have become a line, are a fault,
+// unless they are white space, as a user may have typed it.
 static void finish(struct connect_pipe *pipe) {
-    bool passes = pipe->wire_from == pipe->wire_to; // whatever it is
+    bool passes = pipe->wire_from == pipe->wire_to; // whatever the bytes are
     if (passes) {
         stop(pipe, CONNECT_PIPE_DONE);
     } else if (pipe->body_left > 0 || !is_blank(pipe->bytes + pipe->at, left_of(pipe))) {
@@ -193,7 +193,7 @@ static void finish(struct connect_pipe *pipe) {
     }
 }
 
-// Makes parts of what has come, until there is one or more must come for it.
+// Makes parts of received bytes, until there is a part or more bytes must come.
 static void prepare(struct connect_pipe *pipe) {
     size_t before;
     do {
@@ -223,7 +223,7 @@ static void prepare(struct connect_pipe *pipe) {
 
 // --- Reading
 
-// Nothing is to be written any more, so what is left may move.
+// Makes room for more bytes. No bytes wait to be written, so the rest may move. Returns false without memory.
 static bool make_room(struct connect_pipe *pipe) {
     memmove(pipe->bytes, pipe->bytes + pipe->at, left_of(pipe));
     pipe->filled -= pipe->at;
@@ -276,7 +276,7 @@ void connect_pipe_read(struct connect_pipe *pipe) {
         fail(pipe, -errno);
         return;
     }
-    pipe->ended = count <= 0; // a terminal that has gone, a connection that was reset: nothing more comes
+    pipe->ended = count <= 0; // the end, also of a terminal that has gone or a connection that was reset
     pipe->error = count < 0 ? -errno : 0;
     pipe->filled += count > 0 ? (size_t)count : 0;
     prepare(pipe);
@@ -293,7 +293,8 @@ static void note_said(struct connect_pipe *pipe, const char *bytes, size_t count
     memcpy(pipe->said + sizeof pipe->said - count, bytes, count);
 }
 
-// How many bytes spell this character of a JSON string at `at`, by itself or as \\u and four digits; 0: they spell another one.
+// Returns how many bytes at `at` spell this character of a JSON string, by itself or as \\u and four digits; 0: another
+// character.
 static size_t spelled(const char *at, size_t count, char letter) {
     enum { ESCAPE_BYTES = 6 };
     char escape[ESCAPE_BYTES + 1];

@@ -1,8 +1,7 @@
-// `patchbay hcs serve`: a producer of HCS streaming that plays a file, one frame of JSON a line, to each session
-// that is started with it. A frame gets the session's names, and a chunk without a seq the next one; `pause` of
-// the hub stops the session's frames and `resume` goes on. Success: it serves until an interrupt, status 0.
-// Failure: the file holds what is no frame (status 2), the hub refuses the agent (status 1), or goes away
-// (status 3).
+// `patchbay hcs serve`: an HCS producer that plays a file, one frame of JSON a line, in each session that is started
+// with it. A frame gets the session's names, and a chunk without a seq the next seq. The hub's `pause` stops the
+// session's frames, and `resume` continues them. Success: serves until an interrupt, status 0. Failure: a line of the
+// file is no frame (status 2), the hub refuses the agent (status 1), or goes away (status 3).
 #include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
@@ -22,16 +21,16 @@
 
 enum { SESSIONS_MAX = 1024, LINES_MAX = 1 << 20 };
 
-// A line of the file: the object's inside, and what is to be added to it.
+// A line of the file: the place of the object's members, and what kind of frame the object is.
 struct line {
-    struct span members; // behind the opening brace, of the file
+    struct span members; // in the file, behind the opening brace
     bool is_chunk, has_seq, ends;
 };
 
 struct served {
-    char *names; // `"session_id":…,"request_id":…`, as the start had them
+    char *names; // `"session_id":…,"request_id":…`, as in the start
     char *session_id;
-    size_t next; // line
+    size_t next; // the next line to play
     uint64_t seq, due_ns;
     bool paused;
 };
@@ -71,7 +70,7 @@ static const char *read_line(struct serving *serving, struct span at) {
     return NULL;
 }
 
-// Each line is a JSON text of its own, so there is slack behind it: the next one, or the file's.
+// Reads all lines. Each line is a JSON text with slack behind it: the next line, or the file's slack.
 static const char *read_lines(struct serving *serving) {
     char *text = serving->file.bytes;
     size_t at = 0;
@@ -171,7 +170,7 @@ static int take(struct serving *serving, const struct client_body *body) {
         session->paused = json_string_is(body->bytes, action, "pause") ||
                           (session->paused && !json_string_is(body->bytes, action, "resume"));
     }
-    output_line(stderr, body->bytes, body->count); // acks, controls, errors: for whoever tries this
+    output_line(stderr, body->bytes, body->count); // shows acks, controls and errors to the user
     if (session != NULL && json_string_is(body->bytes, type, "error") &&
         json_member(body->bytes, all, "refused").type == JSON_NONE) {
         drop(serving, session);
@@ -179,7 +178,7 @@ static int take(struct serving *serving, const struct client_body *body) {
     return 0;
 }
 
-// The next line of a session's; behind the last one it is complete.
+// Sends the next line of a session as a frame. After the last line sends `complete`.
 static int play(struct serving *serving, struct served *session, uint64_t now_ns) {
     struct text frame = {0};
     const struct line *line = session->next < serving->line_count ? &serving->lines[session->next] : NULL;

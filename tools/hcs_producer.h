@@ -1,7 +1,7 @@
-// The other end of `patchbay hcs`: a producer that plays a file.
+// The producer's end of `patchbay hcs`, which plays a file.
 #pragma once
 
 #include "tools/commands.h"
 
-// `patchbay hcs serve AGENT-ID FILE [--interval TIME]`.
+// Runs `patchbay hcs serve AGENT-ID FILE [--interval TIME]`.
 enum status hcs_serve(int argc, char **argv, const char *hub);

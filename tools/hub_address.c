@@ -11,7 +11,7 @@
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
 
-// A name whose last label begins with a letter: what looks like an address is one, or nothing.
+// Returns whether HOST is a name: its last label begins with a letter. Other text is an address, or malformed.
 static bool is_name(const char *host, size_t bytes) {
     if (bytes == 0 || bytes > HUB_ADDRESS_NAME_BYTES_MAX || strspn(host, characters) != bytes) {
         return false;
@@ -23,7 +23,7 @@ static bool is_name(const char *host, size_t bytes) {
     return last < bytes && strchr(letters, host[last]) != NULL;
 }
 
-// The rest is read with an address in the place of the name.
+// Reads a URI with a name by putting an address in the place of the name.
 int hub_address_parse(struct hub_address *hub, const char *uri) {
     static const char any[] = "0.0.0.0", behind_scheme[] = "://";
     char plain[64];

@@ -1,4 +1,4 @@
-// Where a hub is: an address, or a name that is looked up when it is dialled.
+// The place of a hub: an address, or a name that is resolved when the hub is dialled.
 #pragma once
 
 #include "io/address.h"
@@ -6,12 +6,12 @@
 enum { HUB_ADDRESS_NAME_BYTES_MAX = 253 };
 
 struct hub_address {
-    struct address address;                    // where it has a name, all of it but the machine's address
+    struct address address;                    // with a name: all but the machine's address
     char name[HUB_ADDRESS_NAME_BYTES_MAX + 1]; // empty: the URI has an address
 };
 
-// Reads a URI as address_parse does, but that HOST may be a name. 0 or -EINVAL.
+// Reads a URI as address_parse does, but HOST may be a name. Returns 0 or -EINVAL.
 int hub_address_parse(struct hub_address *hub, const char *uri);
-// Connects to it, by the first of its addresses where that is possible. The socket; -ENONET when nobody knows its name;
-// or -errno.
+// Connects to a hub, at the first of its addresses where that is possible. Returns the socket; -ENONET if its name
+// can't be resolved; or -errno.
 int hub_address_dial(const struct hub_address *hub);

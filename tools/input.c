@@ -47,7 +47,7 @@ static const char *read_argument(struct text *out, const char *argument) {
     return fault;
 }
 
-// The text has slack behind it, which simdjson wants.
+// Checks a JSON text, which needs slack behind it for simdjson. Returns NULL or the fault.
 static const char *judge(const struct text *json) {
     struct simdjson_parser *parser = simdjson_create();
     if (parser == NULL) {
@@ -85,7 +85,7 @@ const char *input_json(struct text *json, const char *argument) {
 
 // --- Header fields
 
-// Whether the lines make one header block, with the line of the client's own before them.
+// Checks that the lines, behind the client's own line, are one header block. Returns NULL or the fault.
 static const char *judge_fields(const struct text *fields) {
     static const struct unit_limits limits = {.header_bytes_max = 1U << 20, .body_bytes_max = 1};
     static const char length_line[] = "Content-Length: 1\r\n";
@@ -97,9 +97,10 @@ static const char *judge_fields(const struct text *fields) {
     const char *fault = no_memory;
     if (!block.failed) {
         enum unit_result result = frame_scan(&scan, (const uint8_t *)block.bytes, block.length, &limits);
-        fault = result == UNIT_BAD            ? unit_fault_text(scan.fault)
-                : scan.body_at < block.length ? "it must be one line, NAME: VALUE" // it ended the block
-                                              : NULL;
+        fault = result == UNIT_BAD ? unit_fault_text(scan.fault)
+                : scan.body_at < block.length
+                    ? "it must be one line, NAME: VALUE" // the line has ended the block
+                    : NULL;
     }
     text_deinit(&block);
     return fault;

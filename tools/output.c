@@ -16,8 +16,8 @@ static unsigned character_of(const uint8_t *text, size_t length) {
     return character;
 }
 
-// Returns the character at the text's start and how many bytes it takes. Each byte that is no UTF-8 is a
-// U+FFFD. Only the number of a control, and of a hidden character, is told, any other character as the space.
+// Returns the length of the character at the text's start, and the character's number if that is a control or hidden
+// character. All other characters count as a space. Each byte that is no UTF-8 is a U+FFFD.
 static size_t next(const uint8_t *text, size_t bytes, unsigned *character) {
     uint8_t lead = text[0];
     size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
@@ -36,7 +36,7 @@ static size_t next(const uint8_t *text, size_t bytes, unsigned *character) {
     return length;
 }
 
-// Writes the escape of JSON, which has two of them for a character past U+FFFF. Returns how many bytes it has.
+// Writes a character's escape in JSON, which is two escapes past U+FFFF. Returns the length.
 static size_t put_escape(FILE *out, unsigned character) {
     if (character < 0x10000) {
         return (size_t)fprintf(out, "\\u%04x", character);

@@ -1,6 +1,6 @@
-// patchbay, the hub's command-line client: picks the sub-command and leaves the rest to it.
-// Success: exit status 0. Failure: what is wrong goes to standard error in one line, with the exit
-// statuses of commands.h; arguments that mean nothing get the usage text.
+// patchbay, the hub's command-line client: runs the sub-command that the arguments name. Success: exit status 0.
+// Failure: one line on standard error, and an exit status of usage.h. Arguments that can't be understood get the usage
+// text.
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 #include "tools/commands.h"
 #include "tools/tls_dial.h"
 
-enum { HUB_BYTES_MAX = 256 }; // more than any that can be dialled
+enum { HUB_BYTES_MAX = 256 }; // longer than any URI that can be dialled
 
 static const struct command {
     const char *name;
@@ -42,9 +42,8 @@ static const struct command *find(const char *name) {
     return NULL;
 }
 
-// Returns the hub's URI as --framing would have it, perhaps written to `out`. NULL, with the fault on
-// standard error, when the URI says otherwise. A text that is no URI of a hub is left to the dialling
-// function.
+// Returns the hub's URI with the framing of --framing, which may be written to `out`. Returns NULL, and prints the
+// fault, if the URI names another framing. Text that is no hub's URI is left to the dialling function.
 static const char *frame_hub(const char *hub, const char *framing, char *out, size_t capacity) {
     struct hub_address address;
     bool lines = strcmp(framing, wire_lines.name) == 0;
@@ -86,7 +85,7 @@ static enum status run_command(int argc, char **argv, const char *hub) {
     return command->run(argc, argv, hub);
 }
 
-// Output that could not be written (a full disk, a closed pipe) must not end in exit status 0.
+// Returns the exit status. Output that couldn't be written (a full disk, a closed pipe) must not end in status 0.
 static int finish(enum status status) {
     if (fflush(stdout) != 0 || ferror(stdout)) {
         perror("patchbay: standard output");
@@ -95,7 +94,7 @@ static int finish(enum status status) {
     return (int)status;
 }
 
-// A variable of the environment; NULL: there is none, or the variable is empty.
+// Returns a variable of the environment; NULL: there is none, or the variable is empty.
 static const char *variable(const char *name) {
     const char *given = getenv(name);
     return given == NULL || *given == '\0' ? NULL : given;

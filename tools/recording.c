@@ -1,4 +1,4 @@
-// See recording.h. A line is judged as far as it is used.
+// See recording.h. A line is checked only as far as it is used.
 #include "tools/recording.h"
 
 #include <errno.h>
@@ -11,11 +11,11 @@
 #include "core/base/siphash.h"
 #include "core/base/text.h"
 
-enum { ANSWER_BYTES_MAX = 1 << 30 }; // as large a frame as a hub can be told to take
+enum { ANSWER_BYTES_MAX = 1 << 30 }; // the largest frame limit that a hub may have
 
 static const uint64_t TIME_US_MAX = UINT64_C(366) * 24 * 3600 * 1000000;
 
-// The second entry of a request, until it is put to the first one.
+// The second entry of a request, until it is joined with the first entry.
 struct recorded_end {
     uint64_t number;
     int32_t target;
@@ -34,7 +34,7 @@ struct line {
 
 static const char no_memory[] = "memory is used up", no_entry[] = "this is no entry of a recording";
 
-// The writer of a recording may read all that is made of the recording, so that the hash of names needs no secret.
+// The hash of names needs no secret, because the output tells the writer of a recording nothing new.
 static const struct siphash_key no_secret;
 
 static uint64_t hash_of_peer(const struct hash_table *by_name, const struct hash_node *node) {
@@ -43,7 +43,8 @@ static uint64_t hash_of_peer(const struct hash_table *by_name, const struct hash
     return siphash_table(&no_secret, peer->name, peer->name_bytes);
 }
 
-// Makes room in `list` for one more of `bytes` bytes each. NULL without memory: the list stays as it was.
+// Makes room in `list` for one more element of `bytes` bytes. Returns the list, or NULL without memory: the list stays
+// as it was.
 static void *grow(void *list, size_t *capacity, size_t count, size_t bytes) {
     if (count < *capacity) {
         return list;
@@ -91,7 +92,8 @@ static struct recorded_peer *add_peer(struct recording *recording, const char *n
     return peer;
 }
 
-// NULL: the entry names none there, or without memory, of which *fault tells.
+// Returns the peer that an entry names under a key. Returns NULL if the entry names none, or without memory, and sets
+// *fault then.
 static struct recorded_peer *peer_of(struct recording *recording, const struct line *line, struct span entry,
                                      const char *key, const char **fault) {
     char name[RECORDING_NAME_BYTES_MAX];
@@ -111,7 +113,7 @@ static struct recorded_peer *peer_of(struct recording *recording, const struct l
 
 // --- Entries
 
-// Whether the entry has no such member, or a whole number up to `most`.
+// Returns whether the entry has no such member, or has a whole number up to `most`.
 static bool is_number_or_none(const struct line *line, struct span entry, const char *key, uint64_t most) {
     uint64_t number;
     struct json_item item = json_member(line->bytes, entry, key);
@@ -139,7 +141,7 @@ static int64_t signed_member(const struct line *line, struct span entry, const c
     return is_negative ? -(int64_t)number : (int64_t)number;
 }
 
-// Takes the body and what it says. NULL, or the fault.
+// Copies a message's body and looks it up. Returns NULL, or the fault.
 static const char *take_body(struct recorded_message *message, const struct line *line, struct span entry,
                              struct span body) {
     message->body = memory_take(body.bytes + BUFFER_SLACK_BYTES);
@@ -227,7 +229,8 @@ static bool is_text_or_none(struct json_item item) {
     return item.type == JSON_NONE || item.type == JSON_STRING;
 }
 
-// A request has two entries, the first of which has the body and no outcome. All else has one. NULL, or the fault.
+// Takes an entry. A request has two entries, the first with the body and without an outcome. Every other message has
+// one entry. Returns NULL, or the fault.
 static const char *take_entry(struct recording *recording, const struct line *line, struct span entry) {
     const char *fault = NULL;
     struct json_item outcome = json_member(line->bytes, entry, "outcome");
@@ -252,7 +255,7 @@ static const char *take_entry(struct recording *recording, const struct line *li
 
 // --- Lines
 
-// 1: a line was read; 0: there is none; -1: memory is used up, or the file can't be read.
+// Reads a line. Returns 1; 0: there is no more line; -1: there is no memory, or the file can't be read.
 static int read_line(FILE *file, struct line *line) {
     char *bytes = (char *)line->bytes;
     ssize_t count = getline(&bytes, &line->capacity, file);
@@ -274,7 +277,7 @@ static int read_line(FILE *file, struct line *line) {
     return 1;
 }
 
-// Whether the line is one object, and nothing else.
+// Returns whether the line is one JSON object, and nothing else.
 static bool is_object(const struct line *line, struct span *value) {
     uint32_t at = json_skip_space(line->bytes, 0, (uint32_t)line->count);
     struct json_walk walk;
@@ -293,7 +296,7 @@ static bool is_object(const struct line *line, struct span *value) {
     return step == JSON_END && line->bytes[value->at + value->bytes - 1] == '}';
 }
 
-// NULL, or the fault.
+// Takes a line. Returns NULL, or the fault.
 static const char *take_line(struct recording *recording, const struct line *line, bool *has_ended) {
     struct span value;
     if (line->count > UINT32_MAX / 2 || !is_object(line, &value)) {
@@ -345,7 +348,7 @@ static int by_time(const void *one, const void *other) {
     return (a->number > b->number) - (a->number < b->number);
 }
 
-// Puts the ends to their messages. Only an end knows the target of a request that was routed.
+// Joins the ends with their messages. Only the end has the target of a request that was routed.
 static void join(struct recording *recording) {
     if (recording->end_count > 0) {
         qsort(recording->ends, recording->end_count, sizeof *recording->ends, by_number);

@@ -1,5 +1,6 @@
-// See replay.h. One thread, and one epoll over all connections. At a speed, messages are due by their times whatever is
-// still unanswered, and their latency counts from then. As fast as answers come, each source has some requests under way.
+// See replay.h. One thread has one epoll for all connections. With a speed, messages are due by their recorded times,
+// even if requests are unanswered, and latency counts from these times. Without a speed, each source has some requests
+// under way.
 #include "tools/replay.h"
 
 #include <assert.h>
@@ -23,27 +24,27 @@
 #include "tools/replay_agents.h"
 
 enum {
-    UNDER_WAY_MAX = 64,          // of one source, as fast as answers come
-    OUT_BYTES_MAX = 1024 * 1024, // that wait for one connection, likewise: no more is put behind them
+    UNDER_WAY_MAX = 64,          // requests of one source, without a speed
+    OUT_BYTES_MAX = 1024 * 1024, // bytes that may wait for one connection, without a speed
     EVENTS_MAX = 64,
     US_NS = 1000,
     MS_NS = 1000000,
 };
 
-// A message of the recording, as it is sent.
+// The sending of a message of the recording.
 struct flight {
-    struct hash_node by_id; // while it is under way
+    struct hash_node by_id; // while the request is under way
     uint64_t due_ns;
-    struct flight *next; // of the same source, where answers tell when it is sent
+    struct flight *next; // of the same source, without a speed
 };
 
 struct player {
     struct client client;
-    bool is_open, is_writing; // is_writing: epoll tells when more can be written
+    bool is_open, is_writing; // is_writing: epoll waits until more can be written
     struct text out;          // framed messages, of which `sent` bytes are written
     size_t sent;
     uint32_t under_way;
-    struct flight *first, *last; // that are still to be sent, likewise
+    struct flight *first, *last; // messages that must still be sent, without a speed
 };
 
 // An answer of a target that is played, which waits for its time.
@@ -59,18 +60,18 @@ struct replay {
     const struct replay_plan *plan;
     struct replay_figures *figures;
     struct replay_answers *answers; // with plan.serve
-    struct player *players;         // as recording.peers
-    struct flight *flights;         // as recording.messages
+    struct player *players;         // one for each of recording.peers
+    struct flight *flights;         // one for each of recording.messages
     struct hash_table by_id;        // struct flight.by_id
     struct due_answer *due;         // a heap: the earliest first
     size_t due_count, due_capacity;
-    size_t next; // message that is due next, at a speed
+    size_t next; // with a speed: the index of the message that is due next
     uint64_t begun_ns;
     uint64_t left; // requests that were sent and have no answer, at connections that are open
     uint64_t unsent;
     int epoll, signals;
     bool is_interrupted;
-    const char *fault; // why it can't go on
+    const char *fault; // why the replay can't go on; or NULL
 };
 
 static const struct siphash_key no_secret;
@@ -103,7 +104,7 @@ static void watch(struct replay *replay, int32_t index) {
     }
 }
 
-// Notes that requests which were sent on this connection will have no answer.
+// Gives up a connection: requests that were sent on it will have no answer.
 static void lose(struct replay *replay, int32_t index) {
     struct player *player = &replay->players[index];
     assert(player->is_open);
@@ -173,7 +174,7 @@ static void send_message(struct replay *replay, struct flight *flight, uint64_t 
     replay->left++;
 }
 
-// As much as may be under way.
+// Sends a source's messages, as many as may be under way.
 static void send_more(struct replay *replay, int32_t index, uint64_t now_ns) {
     struct player *player = &replay->players[index];
     while (player->is_open && player->first != NULL && player->under_way < UNDER_WAY_MAX &&
@@ -344,7 +345,7 @@ static void receive(struct replay *replay, int32_t index) {
 
 // --- The loop
 
-// When there is something to do whatever comes; UINT64_MAX: nothing.
+// Returns when the next message or answer is due, whatever comes before; UINT64_MAX: none is.
 static uint64_t next_ns(const struct replay *replay) {
     const struct recording *recording = replay->plan->recording;
     uint64_t next_ns = replay->due_count > 0 ? replay->due[0].due_ns : UINT64_MAX;
@@ -384,7 +385,7 @@ static void wait_for_events(struct replay *replay) {
     }
 }
 
-// Whether a connection still has something to write.
+// Returns whether a connection still has bytes to write.
 static bool is_writing(const struct replay *replay) {
     for (size_t index = 0; index < replay->plan->recording->peer_count; index++) {
         if (replay->players[index].is_open && replay->players[index].is_writing) {
@@ -467,7 +468,7 @@ static enum status open_player(struct replay *replay, int32_t index) {
     return status;
 }
 
-// Puts the messages in the order in which they are sent.
+// Sets the order in which messages are sent.
 static void line_up(struct replay *replay) {
     const struct recording *recording = replay->plan->recording;
     for (size_t at = 0; at < recording->count; at++) {

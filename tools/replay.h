@@ -1,4 +1,4 @@
-// Plays a recording at a hub: each source is a connection that sends what it sent, and targets may be played, too.
+// Plays a recording at a hub: each source is a connection that sends the source's messages. Targets may be played, too.
 #pragma once
 
 #include <stdbool.h>
@@ -11,15 +11,16 @@
 struct replay_plan {
     const struct recording *recording;
     const char *hub;
-    double speed; // so many times as fast; 0: as fast as answers come
+    double speed; // a factor; 0: as fast as answers come
     bool serve;   // the targets are played
 };
 
 struct replay_figures {
-    uint64_t requests, answers, errors; // errors are answers, too
-    struct histogram latency;           // in nanoseconds, from when a request was due
+    uint64_t requests, answers, errors; // errors count as answers, too
+    struct histogram latency;           // in ns, from the time at which a request was due
 };
 
-// Plays all of it and waits for the answers. Done: all requests were answered. Refused: not all were, or the hub refused a
-// target, of which one line on standard error tells. Unreachable: no hub is there, of which one line tells.
+// Plays all messages and waits for the answers. Returns STATUS_DONE if all requests were answered; STATUS_REFUSED if
+// some weren't, or the hub refused a target; STATUS_UNREACHABLE if there is no hub. A refused target and a missing hub
+// are one line on standard error.
 enum status replay_run(const struct replay_plan *plan, struct replay_figures *figures);

@@ -8,26 +8,26 @@
 #include "core/base/memory.h"
 #include "core/base/siphash.h"
 
-// A request in an order. Those with one hash lie side by side, as they were sent.
+// A request in an order. Places with the same hash lie side by side, in the order in which the requests were sent.
 struct place {
     uint64_t hash;
     size_t index;
-    size_t taken; // of the first of one hash: how many places from there on have been looked at for good
+    size_t taken; // of the first place of a hash: how many places from there on are used up
 };
 
 enum order { BY_BODY, BY_METHOD, ORDERS_COUNT };
 
 struct replay_answers {
     const struct recording *recording;
-    size_t count; // of each order
+    size_t count; // the length of each order
     struct place *orders[ORDERS_COUNT];
-    bool *is_taken; // by index of the recording's messages
+    bool *is_taken; // by the index of the recording's messages
 };
 
-// The sender of a request may read all that is made of the request, so that the hash of bodies needs no secret.
+// The hash of bodies needs no secret, because the output tells the sender of a request nothing new.
 static const struct siphash_key no_secret;
 
-// Hashes all of a body but the id, which the hub replaces.
+// Hashes a body without its id, which the hub replaces.
 static uint64_t hash_body(const uint8_t *body, uint32_t bytes, const struct lookup *found) {
     struct span id = found->value[KEY_ID];
     uint32_t behind = id.at + id.bytes;
@@ -94,7 +94,7 @@ void replay_answers_destroy(struct replay_answers *answers) {
     memory_give(answers);
 }
 
-// The first of this hash, or the end.
+// Returns the first place with this hash, or with a greater hash; or the end.
 static size_t first_of(const struct replay_answers *answers, enum order order, uint64_t hash) {
     size_t low = 0, high = answers->count;
     while (low < high) {
@@ -132,7 +132,7 @@ const struct recorded_message *replay_answers_take(struct replay_answers *answer
 
 // --- The capabilities of a target
 
-// A list of names in a text, each once.
+// Adds a name to a list, unless the list has the name.
 static void put_name(struct text *list, const char *name, size_t bytes) {
     struct text quoted = {0};
     text_string(&quoted, name, bytes);
@@ -167,7 +167,8 @@ static bool is_method(const struct recorded_message *message, const char *method
     return json_string_is(message->body, message->found.value[KEY_METHOD], method);
 }
 
-// Why the message came to its target: by a capability, by a tool, command or method, or by its name.
+// Notes by which name a message reached its target: a capability, a tool, a command, a method, or the target's own
+// name.
 static void read_reason(struct offer *offer, const struct recorded_message *message) {
     bool is_named = lookup_has(&message->found, KEY_TARGET_AGENT);
     if (is_named && message->found.type[KEY_TARGET_AGENT] == JSON_STRING) {
@@ -195,7 +196,7 @@ static void put_list(struct text *params, const char *name, const struct text *l
     *is_first = false;
 }
 
-// Each capability is a member that is true: the names lie as JSON strings with commas between them.
+// Writes each capability as a member that is true. The list has the names as JSON strings with commas between them.
 static void put_capabilities(struct text *params, const struct text *list, bool *is_first) {
     struct json_walk walk;
     struct json_item item;
@@ -244,8 +245,8 @@ void replay_put_offer(struct text *params, const struct recording *recording, in
 
 // --- Answers
 
-// A request of no recording, and one whose end isn't known, has a short result. One that ended with the hub's error has
-// that error, of its target.
+// Answers a request that isn't in the recording, or whose end isn't known, with a short result. A request that ended
+// with the hub's error gets that error, from its target.
 void replay_put_answer(struct text *body, const struct recorded_message *request, const char *id,
                        size_t id_bytes) {
     bool is_error = request != NULL && request->has_ended && request->is_error && request->code != 0;

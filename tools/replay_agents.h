@@ -1,22 +1,22 @@
-// The targets of a recording as a replay plays them: what they offer, and how each request was answered.
+// Plays the targets of a recording: their capabilities, and how each request was answered.
 #pragma once
 
 #include "core/base/text.h"
 #include "tools/recording.h"
 
-// Requests by their bodies and by their methods, each in the order in which they were sent.
+// The requests of a recording, by body and by method, in the order in which the requests were sent.
 struct replay_answers;
 
-// NULL without memory.
+// Returns NULL without memory.
 struct replay_answers *replay_answers_create(const struct recording *recording);
 void replay_answers_destroy(struct replay_answers *answers);
-// Returns the first request of the recording that is the same but for its id, or else has the same method, and was returned
-// for no other. NULL: there is none.
+// Returns the first request of the recording with the same body but for its id, else with the same method. Each request
+// is returned once. Returns NULL if there is none.
 const struct recorded_message *replay_answers_take(struct replay_answers *answers, const uint8_t *body,
                                                    uint32_t bytes, const struct lookup *found);
 
-// Puts the params of agent/register of a target: with all that it was found by.
+// Writes the params of a target's agent/register, with all names by which its requests reach it.
 void replay_put_offer(struct text *params, const struct recording *recording, int32_t peer);
-// Puts the answer to a request with this id, JSON: as many bytes as were recorded, or as few as an answer has.
+// Writes the answer to a request with this id, JSON, in as many bytes as were recorded, if an answer can be that short.
 void replay_put_answer(struct text *body, const struct recorded_message *request, const char *id,
                        size_t id_bytes);

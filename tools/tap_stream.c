@@ -7,7 +7,7 @@
 #include "tools/client_signals.h"
 #include "tools/output.h"
 
-// False: the hub has refused it.
+// Takes the answer to hub/tap. Returns false, and prints the error, if the hub has refused.
 static bool take_answer(const struct tap_stream *stream, const struct client_answer *answer) {
     if (answer->refused) {
         output_line(stderr, answer->body.bytes + answer->value.at, answer->value.bytes);

@@ -1,4 +1,4 @@
-// A tap of the hub's as a client sees it: opens one, and takes what comes until somebody ends it.
+// A client of hub/tap: opens a tap, and takes its entries until the command ends.
 #pragma once
 
 #include <stdbool.h>
@@ -9,13 +9,14 @@
 
 struct tap_stream {
     const char *hub;
-    const char *params; // of hub/tap
-    uint64_t for_ns;    // when it ends; 0: at an interrupt
-    // Takes the params of a hub/tapped. False: that was all.
+    const char *params; // the params of hub/tap
+    uint64_t for_ns;    // how long the tap runs, in ns; 0: until an interrupt
+    // Takes the params of a hub/tapped. Returns false to end the tap.
     bool (*take)(void *context, const uint8_t *body, struct span params);
     void *context;
 };
 
-// Follows the stream. STATUS_DONE at an interrupt, when its time is over, or when `take` says so. STATUS_REFUSED: the hub's error
-// is one line on standard error. STATUS_UNREACHABLE: the hub can't be reached, or has closed.
+// Follows the tap. Returns STATUS_DONE at an interrupt, when its time is over, or when `take` ends it. Returns
+// STATUS_REFUSED if the hub refuses, with one line on standard error. Returns STATUS_UNREACHABLE if the hub can't be
+// reached, or has closed.
 enum status tap_stream_follow(const struct tap_stream *stream);

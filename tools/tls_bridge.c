@@ -1,6 +1,6 @@
-// Success: bytes go both ways as they are. An end on one side is said on the other, by close_notify to the
-// hub. Failure: the hub goes without a word, or bytes come that are no record: the client finds its stream
-// ended.
+// Success: bytes are passed both ways unchanged. An end on one side is passed to the other side, to the hub as
+// close_notify. Failure: the hub goes without close_notify, or sends bytes that are no record: the client's stream
+// ends.
 #include "tools/tls_bridge.h"
 
 #include <errno.h>
@@ -19,7 +19,8 @@ static bool pass(struct bridge_socket *from, struct bridge_socket *to) {
     return bridge_socket_write(to);
 }
 
-// Bytes of the hub to a client that has gone are read all the same: the hub's end shows that it has read all.
+// Passes bytes of the hub to the client. Bytes for a client that has gone are still read, because the hub's end shows
+// that the hub has read all.
 static bool pass_down(struct bridge *bridge) {
     struct bridge_socket *client = &bridge->client;
     if (client->gone || !pass(&bridge->hub, client)) {

@@ -1,11 +1,11 @@
-// A hub that is reached over TLS.
+// A bridge to a hub that is reached over TLS.
 #pragma once
 
 #include "tools/bridge.h"
 #include "tools/hub_address.h"
 
-// Connects to a secure place, and shakes hands. The client's socket, and the bridge behind it; -EKEYREJECTED when TLS
-// fails, of which it has been said why, or else as hub_address_dial.
+// Connects to a hub, and does the TLS handshake. Returns the client's socket, and sets *out to the bridge behind it.
+// Returns -EKEYREJECTED if TLS fails, after printing why, or else as hub_address_dial.
 int tls_bridge_dial(const struct hub_address *hub, struct bridge **out);
-// The same over a connected socket, which is the bridge's then, or closed.
+// Does the same over a connected socket, which the bridge owns then. After a failure the socket is closed.
 int tls_bridge_begin(int connected, const struct hub_address *hub, struct bridge **out);

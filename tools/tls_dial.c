@@ -1,4 +1,4 @@
-// Success: a connection that is the hub's, as far as authorities tell. Failure: it is said why.
+// Success: the connection is to the hub, as far as authorities tell. Failure: the reason is printed.
 #include "tools/tls_dial.h"
 
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@
 enum { HANDSHAKE_S = 10 };
 
 static const char *trusted, *own_certificate, *own_key;
-static bool is_said; // what is wrong with a file
+static bool is_said; // the fault of a file was printed
 
 void tls_trust(const char *authorities, const char *certificate, const char *key) {
     trusted = authorities;
@@ -64,7 +64,8 @@ static bool expect_address(SSL *ssl, const struct address *address) {
     return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), text) == 1;
 }
 
-// A wildcard stands for a whole label. The name is told to the hub (SNI), too.
+// Sets the name for which the certificate must be. A wildcard stands for a whole label. The hub is told the name, too
+// (SNI).
 static bool expect_name(SSL *ssl, const char *name) {
     X509_VERIFY_PARAM_set_hostflags(SSL_get0_param(ssl), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     return X509_VERIFY_PARAM_set1_host(SSL_get0_param(ssl), name, 0) == 1 &&
@@ -103,7 +104,7 @@ static void say_why(const SSL *ssl) {
 static SSL *make(int socket, const struct hub_address *hub) {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     SSL *ssl = context != NULL && set_trust(context) ? SSL_new(context) : NULL;
-    SSL_CTX_free(context); // what was made from it holds it
+    SSL_CTX_free(context); // the SSL has its own reference
     if (ssl == NULL) {
         return NULL;
     }
@@ -115,7 +116,8 @@ static SSL *make(int socket, const struct hub_address *hub) {
     return good ? ssl : NULL;
 }
 
-// A call that waits for so long at most isn't begun again by the kernel when something interrupts it.
+// Does the handshake. The kernel doesn't restart an interrupted call on a socket with a timeout, so the call is
+// repeated here.
 static int connect_patiently(SSL *ssl) {
     int result;
     do {

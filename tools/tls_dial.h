@@ -1,12 +1,12 @@
-// TLS to a hub: its certificate must verify for the name, or the address, by which the URI tells it (RFC 6125).
+// TLS to a hub, whose certificate must verify for the name or the address in the URI (RFC 6125).
 #pragma once
 
 #include <openssl/types.h>
 
 #include "tools/hub_address.h"
 
-// Files in PEM, kept; NULL for none: of authorities, in place of the system's, and of a certificate of the client's own
-// with its key, which may be in the same file.
+// Sets files in PEM: of authorities, instead of the system's; of a certificate of the client; and of its key, which may
+// be in the certificate's file. NULL: none. The texts must stay.
 void tls_trust(const char *authorities, const char *certificate, const char *key);
-// Shakes hands over a blocking socket, which stays the caller's. 0; or -EKEYREJECTED, and it has been said why.
+// Does the handshake over a blocking socket, which stays the caller's. Returns 0; or -EKEYREJECTED, after printing why.
 int tls_shake_hands(int socket, const struct hub_address *hub, SSL **out);

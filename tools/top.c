@@ -1,7 +1,6 @@
-// `patchbay top`: how the hub is, live. On a terminal it draws the screen once a second, and at once when a key
-// is pressed or the window changes; anywhere else it prints one picture and ends. Success: status 0, and
-// the terminal is as it was, after q, SIGINT, SIGTERM or SIGHUP. Failure: the hub can't be reached or goes
-// away, status 3, and the terminal is as it was then, too.
+// `patchbay top`: shows the state of the hub. On a terminal draws the screen once a second, and at once when a key is
+// pressed or the window changes. Anywhere else prints one picture and ends. Success: after q, SIGINT, SIGTERM or
+// SIGHUP, status 0. Failure: the hub can't be reached or goes away, status 3. The terminal is restored in either case.
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
@@ -21,7 +20,7 @@
 enum {
     PERIOD_MS = 1000,
     ANSWER_S = 10,
-    // A long list of agents is asked for less often: so many periods a megabyte.
+    // A long list of agents is asked for less often: once in so many periods for each megabyte.
     AGENTS_BYTES = 64 * 1024,
     PERIODS_A_MEGABYTE = 10
 };
@@ -31,7 +30,7 @@ struct top {
     struct top_hub hub;
     struct top_view view;
     struct terminal *terminal; // NULL: one picture is printed
-    int signals, wakes;        // signals and keys; both of them, as one thing to wait for
+    int signals, wakes;        // the signals; an epoll of signals and keys
     uint64_t agents_due_ns;
     bool over, changed;
 };
@@ -61,7 +60,7 @@ static void take_keys(struct top *top) {
     char keys[64];
     ssize_t count = read(STDIN_FILENO, keys, sizeof keys);
     if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) {
-        epoll_ctl(top->wakes, EPOLL_CTL_DEL, STDIN_FILENO, NULL); // there are no more
+        epoll_ctl(top->wakes, EPOLL_CTL_DEL, STDIN_FILENO, NULL); // no more keys come
         top->over |= count < 0;
     }
     for (ssize_t at = 0; at < count; at++) {
@@ -107,7 +106,8 @@ static int open_wakes(struct top *top) {
 
 // --- Questions
 
-// 0; 1 when the hub refuses; a negative errno. Keys and signals are taken meanwhile.
+// Calls a method of the hub, and takes keys and signals meanwhile. Returns 0; 1 if the hub refuses; or a negative
+// errno.
 static int ask(struct top *top, const char *method, struct client_answer *answer) {
     client_set_deadline(&top->client, ANSWER_S * UINT64_C(1000000000));
     int error = client_request(&top->client, method, NULL, NULL);
@@ -167,7 +167,7 @@ static bool show(struct top *top) {
     return shown;
 }
 
-// Waits until so many milliseconds have passed, or something has been pressed.
+// Waits until this time, or until a key is pressed.
 static void rest(struct top *top, uint64_t until_ns) {
     for (uint64_t now_ns; !top->over && !top->changed && (now_ns = top_now_ns()) < until_ns;) {
         struct pollfd waits = {.fd = top->wakes, .events = POLLIN};
@@ -178,7 +178,7 @@ static void rest(struct top *top, uint64_t until_ns) {
     }
 }
 
-// Two looks a second apart: rates need both.
+// Prints one picture after two looks, a second apart, because rates need two.
 static int print_once(struct top *top) {
     int error = ask_all(top);
     rest(top, top_now_ns() + PERIOD_MS * UINT64_C(1000000));
@@ -200,7 +200,7 @@ static int watch(struct top *top) {
             next_ns = now_ns + PERIOD_MS * UINT64_C(1000000);
         }
         if (error == 0 && !top->over && !show(top)) {
-            return 0; // nobody looks any more
+            return 0; // the terminal has gone
         }
         rest(top, next_ns);
     }
@@ -246,7 +246,7 @@ static enum status run_top(struct top *top, const char *hub) {
 
 enum status command_top(int argc, char **argv, const char *hub) {
     static const struct option options[] = {{"sort", required_argument, NULL, 's'}, {0}};
-    static struct top top; // it keeps a minute of counters
+    static struct top top; // static, as it has a minute of counters
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (option == '?') {

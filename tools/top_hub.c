@@ -1,4 +1,4 @@
-// The hub as `patchbay top` knows it: the last answers, as they came, and the differences between them.
+// The hub's data for `patchbay top`: the last answers, unchanged, and their differences.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +95,7 @@ const char *top_name(char *out, size_t room, const uint8_t *text, struct span st
 
 // --- Whether the hub is well
 
-// Counters that say that the hub, or somebody at it, doesn't keep up, and what that means.
+// Counters that rise when the hub, or a peer of it, doesn't keep up, and what the counters mean.
 static const struct {
     const char *name, *means;
 } alarms[] = {
@@ -133,7 +133,7 @@ bool top_is_down(const struct top_hub *hub, const struct top_agent *agent) {
     return agent->state.bytes > 0 && json_string_is(hub->agents.text, agent->state, "down");
 }
 
-// Which they are is known once the agents are.
+// Adds a line about programs that stay down, with their names once the agents are known.
 static void add_children_down(const struct top_hub *hub, uint64_t count, struct text *out) {
     char name[256];
     text_put(out, "programs that stay down: ");
@@ -177,7 +177,7 @@ void top_reasons(const struct top_hub *hub, struct text *out) {
 
 // --- Answers
 
-// Another process is another hub.
+// Returns whether the answers are of two processes, and so of two hubs.
 static bool is_another(const struct top_hub *hub) {
     return hub->before.text != NULL &&
            (top_number(hub, "pid") != number_in(&hub->before, hub->before.all, "pid"));
@@ -253,7 +253,7 @@ void top_forget(struct top_hub *hub) {
     *hub = (struct top_hub){0};
 }
 
-// --- Their order
+// --- The order of the agents
 
 static const uint8_t *sorted_text;
 

@@ -1,4 +1,4 @@
-// The terminal under `patchbay top`: the alternate screen, keys without echo, and all of it back as it was.
+// The terminal of `patchbay top`: sets the alternate screen and keys without echo, and restores the terminal.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct terminal {
     struct termios before;
 };
 
-// Alternate screen, no cursor, no wrap; and back.
+// Sets the alternate screen, without cursor and wrapping; and restores the screen.
 static const char screen_take[] = "\033[?1049h\033[?25l\033[?7l\033[2J";
 static const char screen_give[] = "\033[?7h\033[?25h\033[?1049l";
 
@@ -41,9 +41,9 @@ struct terminal *terminal_open(void) {
     if (terminal->has_keys) {
         struct termios raw = terminal->before;
         raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-        raw.c_cc[VMIN] = 0; // what is read is there, or nothing is
+        raw.c_cc[VMIN] = 0; // read doesn't wait
         raw.c_cc[VTIME] = 0;
-        raw.c_cc[VSUSP] = _POSIX_VDISABLE; // a shell would find the screen taken
+        raw.c_cc[VSUSP] = _POSIX_VDISABLE; // no suspending: a shell would find the alternate screen
         tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
     }
     write_all(screen_take, sizeof screen_take - 1);
@@ -61,7 +61,7 @@ void terminal_close(struct terminal *terminal) {
     free(terminal);
 }
 
-// Each line is written over what stood there, and only what is left of it is erased: nothing flickers.
+// Writes each line over the earlier one, and erases only the rest of the line, so that the screen doesn't flicker.
 bool terminal_show(struct terminal *terminal, const struct text *lines) {
     struct text out = {0};
     (void)terminal;

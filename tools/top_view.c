@@ -1,4 +1,4 @@
-// How `patchbay top` looks: lines of text, cut to the width, the most telling ones first.
+// The view of `patchbay top`: lines of text, cut to the width, with the most important lines first.
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static bool has_room(const struct sheet *sheet, unsigned kept) {
     return sheet->view->height == 0 || sheet->lines + kept < sheet->view->height;
 }
 
-// Puts one line, cut to the width, in a style (an SGR) or none. Texts of others are ASCII by now.
+// Writes one line, cut to the width, in a style (an SGR) or none. Texts of strangers are ASCII by now.
 static void put_line(struct sheet *sheet, const char *style, const char *line) {
     size_t bytes = strlen(line), width = sheet->view->width;
     if (!has_room(sheet, 0)) {
@@ -232,7 +232,7 @@ static void draw_shards(struct sheet *sheet) {
     }
 }
 
-// --- The lower part, by the user's choice
+// --- The lower part, which the user chooses
 
 static void draw_agents(struct sheet *sheet) {
     const struct top_hub *hub = sheet->hub;
@@ -251,7 +251,7 @@ static void draw_agents(struct sheet *sheet) {
     }
 }
 
-// The agents of one row of a survey.
+// Writes the names of the agents in one row of a survey.
 static const char *names_of(char out[LINE_BYTES_MAX], const uint8_t *text, struct span row) {
     struct json_item item = json_member(text, row, "agents");
     struct json_walk walk;

@@ -217,7 +217,7 @@ enum status usage(const char *command) {
 
 enum status unreachable(const char *hub, int error) {
     fprintf(stderr, "patchbay: %s: %s\n", hub, client_error_text(error));
-    return error == -EINVAL ? STATUS_USAGE : STATUS_UNREACHABLE; // a URI that is none: nothing was tried
+    return error == -EINVAL ? STATUS_USAGE : STATUS_UNREACHABLE; // malformed URI: nothing was tried
 }
 
 enum status no_fields(const char *command, const char *hub) {

@@ -1,7 +1,7 @@
-// See websocket_bridge.h. Success: each line becomes a message and each message a line; pings are answered, and the
-// close handshake too. When the client sends no more, what it has asked is waited for, then a ping whose answer
-// shows that the hub has read all, and then it is closed. Failure: the hub goes, or breaks the protocol: the
-// client finds its stream ended.
+// See websocket_bridge.h. Success: each line becomes a message and each message a line. Pings and the close handshake
+// are answered. When the client has ended its input, the bridge waits for the answers, then sends a ping. The pong
+// shows that the hub has read all, and the bridge closes. Failure: the hub goes, or breaks the protocol: the client's
+// stream ends.
 #include "tools/websocket_bridge.h"
 
 #include <errno.h>
@@ -26,10 +26,10 @@ static const struct unit_limits limits = {.header_bytes_max = 32 * 1024, .body_b
 
 struct websocket_bridge {
     struct bridge bridge;
-    struct unit client_unit, hub_unit; // that start at each side's `at`
-    uint64_t owed;                     // requests of the client's without an answer
-    bool asked_last;                   // the ping behind all that was sent is on its way
-    bool said_close;                   // this side has
+    struct unit client_unit, hub_unit; // the scans of the units that start at each side's `at`
+    uint64_t owed;                     // requests of the client that have no answer
+    bool asked_last;                   // the ping after the client's last message was sent
+    bool said_close;                   // the bridge has sent a close frame
     bool broken;
 };
 
@@ -113,7 +113,7 @@ static void take_aside(struct websocket_bridge *bridge, const uint8_t *unit) {
             put_close(bridge, NULL, 0);
         }
         break;
-    default: // its close is answered with the same
+    default: // answers the hub's close with the same bytes
         put_close(bridge, payload, bridge->hub_unit.aside_bytes);
         hub->ended = true;
         break;
@@ -144,7 +144,7 @@ static void take_messages(struct websocket_bridge *bridge) {
 
 // --- The thread
 
-// The client sends no more, and the hub owes nothing: has it read all?
+// Sends the last ping when the client sends no more and the hub owes nothing.
 static void ask_last(struct websocket_bridge *bridge) {
     if (bridge->bridge.client.ended && bridge->owed == 0 && !bridge->asked_last && !bridge->said_close) {
         bridge->asked_last = true;
@@ -152,7 +152,7 @@ static void ask_last(struct websocket_bridge *bridge) {
     }
 }
 
-// False when one of the two has gone.
+// Passes messages once. Returns false when one side has gone.
 static bool step(struct websocket_bridge *bridge) {
     if (!bridge_step(&bridge->bridge, -1)) {
         return false;
@@ -169,7 +169,7 @@ static bool step(struct websocket_bridge *bridge) {
 
 static void *run(void *context) {
     struct websocket_bridge *bridge = context;
-    take_messages(bridge); // that came with the handshake
+    take_messages(bridge); // messages that came with the handshake
     while (step(bridge)) {
     }
     if (!bridge->broken) {
@@ -189,7 +189,7 @@ bool websocket_bridge_is(const char *uri) {
     return strncmp(uri, "ws://", 5) == 0 || strncmp(uri, "wss://", 6) == 0;
 }
 
-// Parts the URI into where it is dialled and the path. 0 or -EINVAL.
+// Splits the URI into the hub's address and the path. Returns 0 or -EINVAL.
 static int read_uri(const char *uri, struct hub_address *hub, char *host, size_t capacity,
                     const char **path) {
     const char *begin = strstr(uri, "://") + 3, *slash = strchr(begin, '/');

@@ -1,5 +1,5 @@
-// See websocket_dial.h. Success: one request, and an answer 101 that proves that the server has read it.
-// Failure: any other answer, none in time, or one without an end.
+// See websocket_dial.h. Success: one request, and an answer 101 that proves that the server has read the request.
+// Failure: any other answer, no answer in time, or an answer without an end.
 #include "tools/websocket_dial.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static int ask(struct bridge_socket *hub, const char *host, const char *path, co
     return error;
 }
 
-// The value of a field of the answer, which ends in an empty line; NULL: it has none such.
+// Returns the value of a field of the answer, which ends in an empty line; NULL: there is no such field.
 static const char *field(const char *answer, const char *name) {
     for (const char *line = strstr(answer, "\r\n"); line != NULL; line = strstr(line, "\r\n")) {
         line += 2;

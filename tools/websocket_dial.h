@@ -1,4 +1,4 @@
-// The opening handshake of a WebSocket's client (RFC 6455 section 4.1).
+// Does the opening handshake of a WebSocket client (RFC 6455, section 4.1).
 #pragma once
 
 #include <stddef.h>
@@ -8,8 +8,8 @@
 
 enum { WEBSOCKET_ANSWER_BYTES_MAX = 16 * 1024 };
 
-// Asks for the path on a fresh blocking connection, with the token where it isn't NULL, and reads the answer.
-// 0, with the *rest bytes behind the answer, moved to the begin of `answer`. -EACCES when the server wants
-// another token, -EPROTO when it wants no WebSocket there, or -errno.
+// Asks for the path on a fresh blocking connection, with the token unless NULL, and reads the answer. Returns 0; the
+// *rest bytes after the answer are moved to the start of `answer`. Returns -EACCES if the server refuses the token,
+// -EPROTO if it doesn't offer WebSocket there, or -errno.
 int websocket_open(struct bridge_socket *hub, const char *host, const char *path, const char *token,
                    uint8_t answer[WEBSOCKET_ANSWER_BYTES_MAX], size_t *rest);
