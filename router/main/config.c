@@ -48,7 +48,8 @@ static void set_option(struct config *config, const struct option *option, const
         config_set(config, option, value);
 }
 
-// Names a word that is no option by its name alone. Any other word may hold a secret, and is named by its place: 1 is the first.
+// Complains of a word that is no option. A word that looks like an option is named by its name alone. Any other word
+// may hold a secret, and is named by its position: 1 is the first.
 static void complain_of_word(struct config *config, const char *word, int at) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
     assert(at > 0);
@@ -59,7 +60,7 @@ static void complain_of_word(struct config *config, const char *word, int at) {
         config_complain(config, NULL, "argument %d: expected an option; --help lists them", at);
 }
 
-// Takes one option at argv[*at], as `--name value` or `--name=value`, and moves *at behind it.
+// Takes the option at argv[*at], as `--name value` or `--name=value`, and moves *at behind the option.
 static void take_argument(struct config *config, int argc, char **argv, int *at) {
     char name[32];
     assert(*at < argc);
@@ -85,7 +86,7 @@ static void take_argument(struct config *config, int argc, char **argv, int *at)
         config_complain(config, name, "expected a value: %s", option->value);
 }
 
-// Help or the version, where it is asked for.
+// Shows help or the version if the word asks for one of them. Returns whether something was shown.
 static bool show(const char *word) {
     bool is_help = strcmp(word, "--help") == 0, is_version = strcmp(word, "--version") == 0;
     if (is_help)
@@ -95,10 +96,10 @@ static bool show(const char *word) {
     return is_help || is_version;
 }
 
-// --- What goes together
+// --- Checks across options
 
-// Returns the protection that an address lacks which others can reach; NULL if it lacks none, or others can't reach it.
-// A socket's file that all users of the machine may open counts as reachable.
+// Returns the protection that an address lacks. Returns NULL if nothing is lacking, or if only this machine's processes
+// can reach the address. A socket's file that all users of the machine may open counts as reachable by others.
 static const char *lack_of(const struct config *config, const struct address *address) {
     bool local = address_is_local(address), shared = address->mode & S_IRWXO;
     if (config->insecure || (local && !shared))
@@ -120,7 +121,8 @@ const char *config_option_of_listener(const struct config *config, uint32_t inde
 
 enum { URI_BYTES = 160 };
 
-// Whether the address stands before this one, too. Any port that is free is another one each time.
+// Returns whether an earlier listener has the same address. Port 0 means another free port each time, so it never
+// repeats.
 static bool is_repeated(const struct config *config, uint32_t index, const char *uri) {
     char other[URI_BYTES];
     bool any_port = strlen(uri) > 2 && strcmp(uri + strlen(uri) - 2, ":0") == 0;
@@ -151,7 +153,7 @@ static void judge_listeners(struct config *config) {
     }
 }
 
-// The key may be in the certificate's file.
+// Checks that the options of TLS fit together. Without --tls-key, the key is in the certificate's file.
 static void check_tls(struct config *config) {
     bool given = config->tls_certificate[0] != '\0', is_secure = false;
     if (given && !config->tls_key[0])
@@ -166,7 +168,8 @@ static void check_tls(struct config *config) {
         config_complain_of(config, "tls-clients", "expected --tls-certificate beside it");
 }
 
-// Memory must suffice for the buffers that each shard lends to the kernel, and for as many bytes of frames.
+// Checks that --max-memory suffices for the buffers that each shard lends to the kernel, and for as many bytes of
+// frames.
 static void check_memory(struct config *config) {
     assert(config->settings.shard_count > 0 && config->settings.shard_count <= SHARDS_MAX);
     uint64_t least = limits_memory_bytes_least(config->settings.shard_count);
@@ -249,7 +252,7 @@ static bool is_same_http(const struct config *now, const struct config *fresh) {
     return has_http(now) == has_http(fresh) && (!has_http(now) || is_same_address(&now->http, &fresh->http));
 }
 
-// The text that an option was given last, or "".
+// Returns the text of the last source that gave the option, or "".
 static const char *given_text(const struct config *config, const struct option *option) {
     const char *text = "";
     for (const struct config_given *given = config->given; given; given = given->next)
@@ -257,7 +260,7 @@ static const char *given_text(const struct config *config, const struct option *
     return text;
 }
 
-// Whether an option that SIGHUP doesn't take up is as it was.
+// Returns whether both configurations have the same value of an option that SIGHUP can't change.
 static bool is_same(const struct option *option, const struct config *now, const struct config *fresh) {
     assert(option->offset + option->bytes <= sizeof *now);
     switch (option->kind) {
@@ -279,11 +282,12 @@ static bool is_same(const struct option *option, const struct config *now, const
     }
 }
 
-// Whether there are users is decided at start; who they are, at each SIGHUP.
+// Returns whether an option has another value that can't take effect before the next start. The start decides whether
+// there is a users file; each SIGHUP reads the file again.
 static bool is_fixed(const struct option *option, const struct config *now, const struct config *fresh) {
     if (option->offset == offsetof(struct config, users) && option->kind == OPTION_TEXT)
         return (now->users[0] == '\0') != (fresh->users[0] == '\0');
-    // The name of a hub without a cluster means nothing, and has no default.
+    // A hub's name means nothing without a cluster, and has no default then.
     bool has_cluster = now->cluster.name[0] != '\0' && fresh->cluster.name[0] != '\0';
     if (option->offset == offsetof(struct config, cluster.hub_name) && !has_cluster)
         return false;
@@ -317,15 +321,15 @@ enum { FILE_BYTES_MAX = 4 << 20 };
 
 enum part { PART_OPTIONS, PART_CHILD, PART_SKIPPED };
 
-// A file that is being read.
+// The state of reading a file.
 struct reading {
     struct config *config;
     enum part part;
-    uint32_t section_line;   // of the child's
-    uint32_t section_faults; // that there were when it began
+    uint32_t section_line;   // the line on which the child's section begins
+    uint32_t section_faults; // config.faults at the begin of the section
 };
 
-// --- What was given
+// --- Options and keys that were given
 
 static void keep_given(struct config *config, struct config_given *given) {
     assert(config->given_last && !*config->given_last);
@@ -359,7 +363,7 @@ static bool note_child(struct config *config, const char *child, const char *key
     return true;
 }
 
-// The line of this file that has given the option before; 0: none has.
+// Returns the line of this file that has given the option before; 0: there is none.
 static uint32_t line_given_here(const struct config *config, const struct option *option) {
     for (const struct config_given *given = config->given; given; given = given->next)
         if (given->option == option && given->source == config->source)
@@ -367,7 +371,7 @@ static uint32_t line_given_here(const struct config *config, const struct option
     return 0;
 }
 
-// The line that gave a key of a child's section, or with the key "" began the section; NULL: none did.
+// Returns where a key of a child's section was given, or with the key "" where the section begins; NULL: nowhere.
 static const struct config_given *find_key(const struct config *config, const char *child, const char *key) {
     const struct config_given *given = config->given;
     while (given && !(given->child && strcmp(given->child, child) == 0 && strcmp(given->key, key) == 0))
@@ -397,13 +401,13 @@ static void take_key(struct config *config, const struct ini_line *line) {
     }
 }
 
-// Whether a key of a child's section is the value of a variable.
+// Returns whether a key of a child's section sets a variable of the environment.
 static bool is_variable(const char *key) {
     return strncmp(key, "set", 3) == 0 && (key[3] == ' ' || key[3] == '\t');
 }
 
-// Whether a ` ;` may stand in the value of a key of a child's section: in a command it means something to a shell, in a variable to
-// the program.
+// Returns whether a value of this key may have ` ;`, which elsewhere begins a comment. A shell reads the character in a
+// command, and the program in a variable.
 static bool may_have_semicolon(const char *key) {
     return strcmp(key, "command") == 0 || is_variable(key);
 }
@@ -513,7 +517,7 @@ static void read_lines(struct config *config, char *text, size_t bytes) {
 bool config_read_file(struct config *config, const char *path) {
     uint32_t faults = config->faults;
     size_t bytes = 0;
-    assert(config->source == 0); // a file names no other one
+    assert(config->source == 0); // a file can't name another file
     if (config->files == CONFIG_FILES_MAX)
         return config_complain(config, "config", "expected 16 files at most");
     int file = plain_file_open(path);
@@ -531,7 +535,7 @@ bool config_read_file(struct config *config, const char *path) {
         read_lines(config, text, bytes);
     config->source = config->line = 0;
     if (text)
-        digest_wipe(text, bytes); // it may hold secrets of children
+        digest_wipe(text, bytes); // the text may hold secrets of children
     free(text);
     return config->faults == faults;
 }
@@ -540,9 +544,10 @@ bool config_read_file(struct config *config, const char *path) {
 
 enum { PLACE_BYTES = 512, VALUE_BYTES = 16 << 10 };
 
-// --- Where a value is from
+// --- The source of a value
 
-// Nothing in a file's name ends the comment, or a value in quotes before it.
+// Writes the source of a value for a comment. Replaces bytes of the file's name that would end the comment, or a value
+// in quotes before it.
 static void write_place(const struct config *config, uint32_t source, uint32_t line,
                         char out[4 * PLACE_BYTES + 16]) {
     assert(source <= config->files);
@@ -559,7 +564,7 @@ static void write_place(const struct config *config, uint32_t source, uint32_t l
 
 // --- Values
 
-// Puts `***` in the place of what stands before the last @ of each URL.
+// Replaces the text before the last @ of each URL by `***`.
 static void hide_credentials(const char *urls, char *out, size_t capacity) {
     size_t used = 0;
     out[0] = '\0';
@@ -577,14 +582,15 @@ static bool is_blank(char byte) {
     return byte == ' ' || byte == '\t' || byte == '\r';
 }
 
-// In quotes where a comment would begin in it, quotes begin it, or blanks at its ends would be taken away.
+// Returns whether a value must be in quotes: a comment would begin in the value, the value begins with quotes, or
+// blanks at its ends would be removed.
 static bool needs_quotes(const char *value) {
     size_t bytes = strlen(value);
     bool has_blanks = bytes > 0 && (is_blank(*value) || is_blank(value[bytes - 1]));
     return has_blanks || *value == '"' || *value == ';' || strstr(value, " ;") || strstr(value, "\t;");
 }
 
-// Puts the command line into `out` without its secrets. Returns what can be shown; the caller must deinit `out`.
+// Writes the command line to `out` without its secrets. Returns the text to show; the caller must deinit `out`.
 static const char *hide_in_command(const char *command, struct text *out) {
     text_init(out);
     log_hide_command(command, out);
@@ -608,7 +614,7 @@ static void print_value(const struct option *option, const char *value, const ch
 
 // --- Options
 
-// The source that counts: the last that gave the option. False: none did.
+// Finds the last place that gave the option. Returns false if there is none.
 static bool find_source(const struct config *config, const struct option *option,
                         const struct config_given **last) {
     *last = NULL;
@@ -658,7 +664,7 @@ static void print_default(const struct config *config, const struct option *opti
         snprintf(text, sizeof text, "%u", config->settings.shard_count);
         value = text;
     } else if (option->kind == OPTION_TEXT && ((const char *)config)[option->offset]) {
-        value = (const char *)config + option->offset; // it follows from another one
+        value = (const char *)config + option->offset; // the value was computed from another option
     }
     if (value)
         print_value(option, value, "default");
@@ -685,7 +691,7 @@ static void print_key(const struct config *config, const struct child_settings *
     text_deinit(&command);
 }
 
-// One of --extension is among the options.
+// Prints the section of a child. Does nothing for a child of --extension, which is printed as an option.
 static void print_child(const struct config *config, const struct child_settings *child) {
     if (!find_key(config, child->name, ""))
         return;

@@ -20,7 +20,7 @@
 
 // --- Addresses
 
-// False: it is in use.
+// Names what keeps the hub from listening on an address. Returns false if the address is in use.
 static bool check_listener(struct config *config, const struct address *address, const char *option) {
     char uri[160];
     const char *why = "";
@@ -32,7 +32,7 @@ static bool check_listener(struct config *config, const struct address *address,
         config_complain_of(config, option, "%s: %s: %s", uri, why, strerror(-failed));
     if (!listener_has_group(address))
         config_complain_of(config, option, "%s: expected a group of this machine behind group=", uri);
-    if (failed == -EADDRINUSE) // it may be free when the hub is started
+    if (failed == -EADDRINUSE) // the address may be free when the hub is started
         config->faults--;
     return failed != -EADDRINUSE;
 }
@@ -49,8 +49,8 @@ static bool check_listeners(struct config *config) {
 
 enum { EXECUTES = 1, WRITES = 2, READS = 4 };
 
-// Returns whether a user may use a path so, as the kernel judges: with lists of access, and with the folders above. A process that
-// becomes the user tries it. 0 or an errno.
+// Returns 0 if a user may access a path, or an errno. The kernel decides, with access control lists and the folders
+// above: a child process becomes the user and tries the access.
 static int try_as(const struct privdrop_user *user, const char *path, int mode) {
     int status = 0;
     pid_t process = fork();
@@ -65,18 +65,19 @@ static int try_as(const struct privdrop_user *user, const char *path, int mode) 
     return WIFEXITED(status) ? WEXITSTATUS(status) : EACCES;
 }
 
-// 0 or an errno: whether whoever runs the hub, or the user that it becomes, may use a file or folder so.
+// Returns 0 if a path may be used so by `user`, the user that the hub becomes, or an errno. With NULL, checks the user
+// of this process.
 static int check_use(const char *path, const struct privdrop_user *user, unsigned bits) {
     int mode = (bits & READS ? R_OK : 0) | (bits & WRITES ? W_OK : 0) | (bits & EXECUTES ? X_OK : 0);
     assert(mode);
-    if (access(path, F_OK) < 0) // which is told before what a user may
+    if (access(path, F_OK) < 0) // a missing file is reported before missing permissions
         return errno;
     if (user && user->user != geteuid())
         return try_as(user, path, mode);
     return access(path, mode) < 0 ? errno : 0;
 }
 
-// 0 or an errno: a file that is there must take more, or its folder a new one.
+// Returns 0 if a file can be read and written, or can be made in its folder when it is missing; else an errno.
 static int check_writable(const char *path, const struct privdrop_user *user) {
     char folder[PATH_MAX];
     struct stat status;
@@ -90,8 +91,8 @@ static int check_writable(const char *path, const struct privdrop_user *user) {
     return errno != ENOENT ? errno : check_use(folder, user, WRITES | EXECUTES);
 }
 
-// Returns the user that the hub becomes, in `room`. NULL: the hub stays the user that it is, or, which is a fault, can't become that
-// one.
+// Returns the user that the hub becomes, in `room`. Returns NULL if the hub keeps its user. A hub that can't become the
+// user is a fault, and NULL, too.
 static const struct privdrop_user *find_user(struct config *config, struct privdrop_user *room) {
     int failed = config->user[0] ? privdrop_find(room, config->user) : 0;
     if (config->user[0] && !failed && geteuid() != 0 && geteuid() != room->user)
@@ -139,7 +140,8 @@ static const char *find_variable(const struct child_settings *child, const char 
     return found;
 }
 
-// In the folder that the child starts in. Returns 0, or an errno.
+// Tries one folder of the search path, which may be relative to the child's own directory. Returns 0 if the program can
+// be run, or an errno.
 static int try_program(const struct child_settings *child, const char *folder, size_t folder_bytes,
                        const char *name, const struct privdrop_user *user) {
     char path[PATH_MAX];
@@ -155,7 +157,8 @@ static int try_program(const struct child_settings *child, const char *folder, s
     return !S_ISREG(status.st_mode) ? EACCES : check_use(path, user, EXECUTES);
 }
 
-// Returns 0, or an errno: what is there, but can't be run, is told before what isn't.
+// Searches the child's PATH for its program. Returns 0, or an errno: a file that can't be run is reported before a
+// missing file.
 static int find_program(const struct child_settings *child, const char *name,
                         const struct privdrop_user *user) {
     if (strchr(name, '/'))
@@ -189,8 +192,8 @@ static void check_secrets(struct config *config, const struct child_settings *ch
     }
 }
 
-// 0 or an errno: a folder that is there must take files; else the last of those above it that is there must take folders, as the
-// keeper makes what is missing.
+// Returns 0 if files can be made in a folder, or an errno. If the folder is missing, the last existing folder above
+// must take folders: the keeper makes the missing folders.
 static int check_folder(const char *path, const struct privdrop_user *user) {
     char folder[PATH_MAX];
     struct stat status;
@@ -201,7 +204,7 @@ static int check_folder(const char *path, const struct privdrop_user *user) {
     while (stat(folder, &status) < 0) {
         char *end = strrchr(folder, '/');
         if (errno != ENOENT || end == folder ||
-            lstat(folder, &status) == 0) // a link that leads nowhere stays one
+            lstat(folder, &status) == 0) // nobody can make a folder in place of a link to nothing
             return errno;
         *end = '\0';
     }
@@ -244,7 +247,7 @@ static void check_children(struct config *config, const struct privdrop_user *us
         check_child(config, child, user);
 }
 
-// The hub is its user by then, and looks nobody up behind its walls.
+// At SIGHUP the hub has become its user already, and the sandbox hides the list of users.
 void config_check_children(struct config *config) {
     check_children(config, NULL);
 }

@@ -9,7 +9,7 @@
 
 enum { URLS_BYTES_MAX = 4096 };
 
-// Says why --nats can't be used, and nothing of what it is.
+// Complains that --nats can't be used. Shows nothing of the value, which may hold a password.
 static bool fail(struct config *config, const char *expected) {
     assert(expected);
     return config_complain(config, "nats", "expected %s", expected);
@@ -73,7 +73,7 @@ bool config_cluster(struct config *config, const char *text) {
     return true;
 }
 
-// --- All
+// --- Checks across options
 
 static bool are_safe(struct config *config) {
     const struct cluster_settings *cluster = &config->cluster_settings;
@@ -106,7 +106,8 @@ static bool is_display_name(const char *name) {
     return bytes > 0 && bytes <= HUB_DISPLAY_BYTES_MAX;
 }
 
-// The machine's name where none is given, as far as that can be one.
+// Sets the hub's name to the machine's name if no name is given. If the machine's name can't be shown, the name is
+// "hub".
 static void name_hub(struct config *config) {
     char name[256] = "";
     struct hub_cluster *cluster = &config->cluster;
@@ -162,7 +163,7 @@ bool config_is_same_cluster(const struct config *now, const struct config *fresh
 
 // --- The command line
 
-// Blots out the text before the last @ of each URL of a list with commas. A later URL may leave the scheme out.
+// Overwrites the text before the last @ of each URL in a list with commas. A URL after the first may lack its scheme.
 static void erase_urls(char *url) {
     for (size_t bytes; *url; url += bytes + (url[bytes] == ',')) {
         bytes = strcspn(url, ",");

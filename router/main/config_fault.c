@@ -65,7 +65,7 @@ bool config_is_hidden(const char *value) {
 
 bool config_complain_of_value(struct config *config, const char *key, const char *value,
                               const char *expected) {
-    // What stands before an @ may be a credential of a server, where no server is expected.
+    // The text before an @ may be a server's credential, even in an option that doesn't take servers.
     bool is_shown = value && strlen(value) < SHOWN_BYTES_MAX && !strchr(value, '@');
     return config_complain(config, key, "expected %s%s%s%s", expected, is_shown ? ", not '" : "",
                            is_shown ? value : "", is_shown ? "'" : "");
@@ -88,7 +88,7 @@ struct config_place config_place_of(const struct config *config, const char *opt
     return place;
 }
 
-// Whether an option keeps the child running: NAME=COMMAND.
+// Returns whether an option of the form NAME=COMMAND keeps this child running.
 static bool keeps_child(const struct config_given *given, const char *child) {
     size_t bytes = strlen(child);
     assert(bytes > 0);

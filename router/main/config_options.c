@@ -11,7 +11,7 @@
 #define FIELD(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
 #define LIMIT(member) FIELD(settings.limits.member)
 
-// The place of a word is its value.
+// A word's index is its value.
 static const char *const depths[] = {"lazy", "strict", NULL};
 static const char *const stream_ends[] = {"answer", "leave", NULL};
 static const char *const backends[] = {"auto", "uring", "epoll", NULL};
@@ -115,7 +115,7 @@ static const struct option options[] = {
 };
 enum { OPTIONS_COUNT = sizeof options / sizeof *options };
 
-// All rows: behind those of a group above, those of features.
+// All options: in each group, options of the program first, then options of features.
 static struct option all[OPTIONS_COUNT + FEATURES_MAX * OPTIONS_OWN_MAX];
 static size_t all_count;
 
@@ -167,7 +167,7 @@ const struct feature *option_feature(const struct option *option) {
 
 // --- Texts
 
-// The largest unit that divides it.
+// Writes a number with the largest unit that divides it.
 static const char *show_number(const struct option *option, uint64_t value, char out[32]) {
     assert(option->kind >= OPTION_SPIN && option->kind <= OPTION_TIME);
     static const struct unit {

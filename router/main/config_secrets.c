@@ -42,7 +42,8 @@ static bool are_creds_good(struct config *config) {
     if (!cluster->creds)
         return true;
     if (!fault &&
-        !nats_creds_sign(&creds, "", 0, signature)) // what the library needs for it is there from now on
+        // The library has loaded its parts for signing from now on
+        !nats_creds_sign(&creds, "", 0, signature))
         fault = "expected a seed that signs: the library for TLS refuses this one";
     nats_creds_wipe(&creds);
     if (fault)
@@ -52,7 +53,7 @@ static bool are_creds_good(struct config *config) {
 
 // --- TLS
 
-// Returns whether a link to a server is over TLS, or may be.
+// Returns whether a link to a server uses TLS, or may use it.
 static bool needs_authorities(const struct config *config) {
     const struct cluster_settings *cluster = &config->cluster_settings;
     bool needs = config->nats_authorities[0] != '\0';

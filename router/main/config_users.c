@@ -18,13 +18,13 @@ static void complain_of_line(void *context, const struct users_fault *fault) {
     config_fault(&place, "expected %s", fault->expected);
 }
 
-// Fills `text` with all of a file, which must not be larger than it may. 0 or an errno.
+// Reads a whole file into `text`. Returns 0, or an errno: EFBIG for a file over USERS_FILE_BYTES_MAX.
 static int read_all(int file, char *text, size_t *bytes) {
     int failed = plain_file_read(file, text, USERS_FILE_BYTES_MAX + 1, bytes);
     return failed ? -failed : *bytes > USERS_FILE_BYTES_MAX ? EFBIG : 0;
 }
 
-// All of a file; NULL when it can't be read.
+// Returns the text of the users file, or NULL if the file can't be read; the fault has been named then.
 static char *read_text(const struct config *config, size_t *bytes) {
     const char *path = config->users;
     assert(path[0]);
@@ -45,7 +45,7 @@ static char *read_text(const struct config *config, size_t *bytes) {
     return NULL;
 }
 
-// Names each user of a child's section that isn't in the file; returns whether there is none.
+// Names each user of a child's section that isn't in the users file. Returns whether all users are there.
 static bool are_known(const struct config *config, const struct users *users) {
     bool known = true;
     for (const struct child_settings *child = config->settings.children; child; child = child->next) {
@@ -69,7 +69,8 @@ static bool can_hold(const struct config *config, const struct users *users, boo
     return false;
 }
 
-// The hub runs all the same: who is to approve may be written down while messages wait.
+// Warns if --gate holds messages and no user may approve them. The hub runs all the same, since the operator may add
+// such a user while messages are held.
 static void warn_of_gate(const struct config *config, const struct users *users, bool has_gate) {
     uint32_t index = 0, count = users_count(users);
     while (index < count && !users_rights_at(users, index)->admin)
@@ -100,7 +101,7 @@ struct users *config_users(const struct config *config, const struct siphash_key
         digest_wipe(text, bytes);
     free(text);
     bool is_good = users && are_known(config, users);
-    is_good = users && can_hold(config, users, has_gate) && is_good; // both are said
+    is_good = users && can_hold(config, users, has_gate) && is_good; // both checks name their faults
     if (is_good) {
         warn_of_gate(config, users, has_gate);
         return users;

@@ -31,7 +31,7 @@ static bool refuse_value(struct config *config, const struct option *option, con
 
 // --- Kinds
 
-// A number, a time, a flag or a word.
+// Sets a number, a time, a flag or a word.
 static bool set_value(struct config *config, const struct option *option, const char *text) {
     uint64_t value;
     assert(option->offset + option->bytes <= sizeof *config);
@@ -42,7 +42,7 @@ static bool set_value(struct config *config, const struct option *option, const 
     return true;
 }
 
-// A line of a file or of a log couldn't hold it.
+// Returns whether a text has control characters, which a line of a file or of a log can't hold.
 static bool has_control(const char *text) {
     while (*text && (unsigned char)*text >= ' ' && *text != 0x7f)
         text++;
@@ -58,7 +58,7 @@ static bool set_text(struct config *config, const struct option *option, const c
     return true;
 }
 
-// One source may name several, which replace what another one named before.
+// Adds a listener. Listeners of one source add up, and replace those of another source.
 static bool set_listener(struct config *config, const struct option *option, const char *uri) {
     assert(config->listener_count <= LISTENERS_MAX);
     if (config->listeners_from != config->source)
@@ -77,7 +77,7 @@ static bool set_listener(struct config *config, const struct option *option, con
     return true;
 }
 
-// Whether the address's transport is one whose address this option gives.
+// Returns whether the option gives the address of this address's transport.
 static bool is_of_option(const struct address *address, const char *option) {
     const struct transport *transport = transport_find(features_all, address->transport);
     return transport && transport->option && strcmp(transport->option, option) == 0;
@@ -99,7 +99,7 @@ static bool set_http(struct config *config, const struct option *option, const c
 
 // --- Others
 
-// Whether another source than this one has given the option last, before the text that is being set.
+// Returns whether the option's value before the current one came from another source.
 static bool is_replaced(const struct config *config, const struct option *option) {
     uint32_t source = config->source, before = config->source;
     for (const struct config_given *given = config->given; given; given = given->next) {
@@ -112,7 +112,8 @@ static bool is_replaced(const struct config *config, const struct option *option
     return before != source;
 }
 
-// One source may give several, which replace what another one gave before, unless they add up.
+// Hands a text to the option's feature. Texts of one source add up. With OPTION_ADDS texts of all sources add up;
+// otherwise a source replaces the texts of another source.
 static bool set_parsed(struct config *config, const struct option *option, const char *text) {
     const struct feature *feature = option_feature(option);
     assert(feature && feature->read_option);
@@ -181,7 +182,7 @@ static void name_transport(const struct passed_socket *passed, struct address *a
     char uri[PASSED_NAME_BYTES + 32];
     struct address named;
     *address = passed->address;
-    // Only the scheme of this URI counts. The place behind it is any that the scheme can have.
+    // Only the scheme of this URI counts. The rest is any place that the scheme may have.
     bool is_unix = strncmp(passed->name, "unix", strlen("unix")) == 0;
     snprintf(uri, sizeof uri, "%s://%s", passed->name, is_unix ? "/x" : "127.0.0.1:1");
     if (address_parse(&named, uri) == 0 && transport_find(features_all, named.transport)) {
@@ -190,7 +191,7 @@ static void name_transport(const struct passed_socket *passed, struct address *a
     }
 }
 
-// Adds the passed sockets that no configured address names: they are served, too.
+// Adds listeners for the passed sockets that no configured address names.
 static bool add_passed(struct config *config) {
     uint32_t count;
     const struct passed_socket *all = passed_sockets_all(&count);
@@ -208,8 +209,8 @@ static bool add_passed(struct config *config) {
     return good;
 }
 
-// Adds the default addresses where no address is configured, and no socket is passed. A passed socket at a default address
-// speaks the default transport of that address.
+// Adds the default addresses if no address is configured. With passed sockets, keeps only the default addresses that
+// are passed: such a socket gets the default transport of its address.
 static bool add_defaults(struct config *config) {
     char uri[160];
     uint32_t passed;

@@ -1,11 +1,13 @@
-// Values of options: judged, and stored in their fields.
+// Checks the values of options, and stores them in their fields.
 #pragma once
 
 #include "router/main/config_types.h"
 
-// Sets an option from the source that is being read. False when the value can't be used: that has been said, with its bounds.
+// Sets an option from the current source. Returns false if the value can't be used; the fault and the bounds have been
+// named then.
 bool config_set(struct config *config, const struct option *option, const char *text);
-// Sets all defaults that the table has.
+// Sets all defaults of the table.
 void config_set_presets(struct config *config);
-// The listeners that are served where none is named, and HTTP, which is the last one. False when they can't be: that has been said.
+// Adds the default listeners if none are configured, then the passed sockets, then HTTP as the last listener. Returns
+// false if they can't be used; the fault has been named then.
 bool config_complete_listeners(struct config *config);

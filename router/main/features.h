@@ -1,4 +1,4 @@
-// All features of the program, by number: for hub_settings.features.
+// All features of the program, by number, for hub_settings.features.
 #pragma once
 
 struct feature;

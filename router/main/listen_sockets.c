@@ -10,8 +10,8 @@
 #include "io/passed_sockets.h"
 #include "router/main/config_fault.h"
 
-// A hub that was killed leaves its sockets to the kernel, which takes a moment to tear its rings down: an
-// address in use may be free before a second is over.
+// Opens a listener, and tries for a second while the address is in use: the kernel needs a moment to close the sockets
+// of a hub that was killed.
 static int open_patiently(struct listener *listener, const struct address *address, bool shared,
                           const char **why) {
     const struct timespec pause = {.tv_nsec = 50000000};
@@ -23,7 +23,7 @@ static int open_patiently(struct listener *listener, const struct address *addre
     return failed;
 }
 
-// Whether the next start may do better with the same configuration.
+// Returns whether the next start may succeed with the same configuration.
 static bool may_pass(int failed) {
     return failed == -EADDRINUSE || failed == -EADDRNOTAVAIL || failed == -EMFILE || failed == -ENFILE ||
            failed == -ENOBUFS || failed == -ENOMEM;

@@ -1,4 +1,4 @@
-// Where the hub listens.
+// The sockets on which the hub listens.
 #pragma once
 
 #include "io/listener.h"
@@ -7,13 +7,14 @@
 
 struct listen_sockets {
     struct listener listeners[LISTENERS_MAX];
-    bool passed[LISTENERS_MAX]; // by the service manager, which has them still
-    uint32_t count;             // that are open
+    bool passed[LISTENERS_MAX]; // the service manager has passed the socket, and keeps its own descriptor
+    uint32_t count;             // sockets that are open
 };
 
-// Opens what the configuration names; the files of Unix sockets are the account's, if there is one. False when one can't be: it has
-// been said, and counts among config->faults where the configuration is to blame.
+// Opens the sockets that the configuration names. The files of Unix sockets get `user` as their owner, if it isn't
+// NULL. Returns false if a socket can't be opened: the error has been logged then, and counted in config->faults if the
+// configuration is to blame.
 bool listen_sockets_open(struct listen_sockets *listening, struct config *config,
                          const struct privdrop_user *user);
-// Closes what is open.
+// Closes the sockets that are open.
 void listen_sockets_close(struct listen_sockets *listening);

@@ -1,6 +1,6 @@
-// patchbayd: reads its configuration, opens the listeners, runs one shard a thread, and ends with status 0
-// when a SIGTERM has drained it. Whatever fails at start is said on standard error. The status is 2 for options
-// or a configuration that can't be used, and 1 for anything else.
+// patchbayd: reads its configuration, opens the listeners, runs each shard on a thread, and ends with status 0 when
+// SIGTERM has drained the hub. Errors at start are logged. The status is 2 if options or the configuration can't be
+// used, and 1 for other errors.
 
 #include <assert.h>
 #include <errno.h>
@@ -45,26 +45,28 @@
 #include "router/main/listen_sockets.h"
 #include "router/main/sandbox.h"
 
-// How the program ends, besides 0: the options or the configuration can't be used; anything else.
+// Exit statuses besides 0. STATUS_UNUSABLE: the options or the configuration can't be used. STATUS_FAILED: other
+// errors.
 enum { STATUS_FAILED = 1, STATUS_UNUSABLE = 2 };
 
-// State that the threads of the hub share while it starts and ends.
+// State that the hub's threads share at start and end.
 struct program {
     int argc;
     char **argv;
     struct config config;
-    uint64_t connections_most; // for so many the descriptors are enough, as counted at start
+    uint64_t connections_most; // connections for which the file descriptors suffice, counted at start
     struct sandbox sandbox;
     struct hub *hub;
-    int manager;                             // io/notify.h
-    struct keeper keeper;                    // where there may be children
-    struct resolver resolver;                // where names of servers may have to be looked up
-    struct resolver resolvers[FEATURES_MAX]; // of features that look names up, by number
+    int manager;                             // the service manager's socket (io/notify.h)
+    struct keeper keeper;                    // runs only if there may be children
+    struct resolver resolver;                // runs only if servers' names may have to be looked up
+    struct resolver resolvers[FEATURES_MAX]; // for features that look names up, by number
     struct listen_sockets listening;
     cpu_set_t cores;
     pthread_barrier_t barrier;
-    _Atomic int failures;       // shards that could not be opened, and walls that must be there and aren't
-    _Atomic bool ring_unwalled; // a shard's ring does whatever it is told
+    // Shards that could not be opened, and required layers of the sandbox that are missing
+    _Atomic int failures;
+    _Atomic bool ring_unwalled; // the kernel could not restrict a shard's ring
 };
 
 struct shard_thread {
@@ -75,7 +77,7 @@ struct shard_thread {
 
 // --- Shards
 
-// Shard n runs on the n-th core that the process may use, in turn.
+// Pins shard n to the n-th core that the process may use; counting starts again behind the last core.
 static void pin(const struct program *program, uint32_t index) {
     assert(CPU_COUNT(&program->cores) > 0);
     uint32_t skip = index % (uint32_t)CPU_COUNT(&program->cores);
@@ -99,7 +101,7 @@ static void tell_ready(const struct program *program) {
     notify_tell(program->manager, text);
 }
 
-// As hub_settings.notice.
+// Tells the service manager of a notice (hub_settings.notice).
 static void tell_manager(void *context, enum hub_notice notice) {
     const struct program *program = context;
     struct timespec now = {0};
@@ -128,7 +130,7 @@ static void tell_manager(void *context, enum hub_notice notice) {
 
 enum { ANNOUNCED_BYTES_MAX = 1024 };
 
-// Says where the hub listens, all lines in one write, and tells systemd.
+// Logs where the hub listens, all lines in one write, and tells systemd.
 static void announce(const struct program *program) {
     char lines[LISTENERS_MAX * ANNOUNCED_BYTES_MAX];
     size_t length = 0;
@@ -181,7 +183,7 @@ static struct shard *open_shard(struct program *program, uint32_t index) {
     return shard;
 }
 
-// The last wall, which is all threads', when every shard has what it can't get behind it.
+// Applies the sandbox's last layer, for all threads, when every shard has opened what the layer forbids.
 static void seal(struct program *program) {
     enum sandbox_layer_state ring = program->config.settings.io == IO_EPOLL ? SANDBOX_LAYER_UNUSED
                                     : atomic_load(&program->ring_unwalled)  ? SANDBOX_LAYER_MISSING
@@ -191,8 +193,8 @@ static void seal(struct program *program) {
         atomic_store(&program->failures, 1);
 }
 
-// The life of a shard, on its own thread. No shard runs unless all could be opened, and none is closed while
-// another one could still wake it.
+// Opens, runs and closes a shard on its own thread. No shard runs unless all shards have opened. No shard is closed
+// while another shard can still wake it.
 static void run_shard(struct program *program, uint32_t index) {
     pin(program, index);
     struct shard *shard = open_shard(program, index);
@@ -221,8 +223,8 @@ static void *shard_thread(void *context) {
     return NULL;
 }
 
-// Shard 0 runs on the calling thread. A thread that can't be started leaves nothing to wait for: the process
-// ends.
+// Runs all shards; shard 0 runs on the calling thread. Ends the process if a thread can't be started: the others would
+// wait for it forever.
 static int run_shards(struct program *program, uint32_t count) {
     struct shard_thread threads[SHARDS_MAX];
     assert(count > 0 && count <= SHARDS_MAX);
@@ -252,11 +254,12 @@ static void route_signals(void) {
     sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); // a file that may not grow is an error, and no end
+    // Writing beyond the limit of a file's size must be an error, and not end the process
+    signal(SIGXFSZ, SIG_IGN);
 }
 
-// As many descriptors as the process may have. Rings are memory that counts as locked, for all processes of a
-// user together: root is bound by no limit as long as it has its privileges, which go before rings are made.
+// Raises the limit of file descriptors to its maximum. Rings count as locked memory, which is limited for all processes
+// of a user together. Root has no such limit until it gives up its privileges, which happens before rings are made.
 static void raise_limits(void) {
     const struct rlimit any = {RLIM_INFINITY, RLIM_INFINITY};
     struct rlimit limit;
@@ -270,7 +273,7 @@ static void raise_limits(void) {
     setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
-// Descriptors that the hub needs for itself: of each shard, of what it listens on, of its children's streams, and some for files.
+// Returns how many descriptors the hub needs for shards, listeners, children's streams and files.
 static uint64_t own_descriptors(const struct config *config) {
     enum { FILES = 24, PER_SHARD = 8, PER_LISTENER = 2, PER_CHILD = 3 };
     uint64_t count = FILES + PER_SHARD * config->settings.shard_count + PER_LISTENER * config->listener_count;
@@ -279,7 +282,8 @@ static uint64_t own_descriptors(const struct config *config) {
     return count;
 }
 
-// Whether the descriptors are enough for the hub itself and a few connections; if not, that was said: connections would hang.
+// Returns whether the descriptors suffice for the hub itself and a few connections, and logs if they don't: connections
+// would hang.
 static bool has_descriptors(const struct config *config) {
     enum { FILES = 14, PER_SHARD = 4, PER_LISTENER = 2, PER_CHILD = 3, CONNECTIONS = 8 };
     uint64_t least = FILES + CONNECTIONS + PER_SHARD * config->settings.shard_count +
@@ -295,7 +299,7 @@ static bool has_descriptors(const struct config *config) {
     return false;
 }
 
-// A connection that finds no descriptor would hang, so the descriptors bound the connections: to `most`.
+// Lowers --max-connections to `most`, since a connection without a descriptor would hang.
 static void bound_connections(struct config *config, uint64_t most) {
     uint32_t *connections = &config->settings.limits.connections_max;
     assert(*connections > 0 && most > 0);
@@ -303,8 +307,8 @@ static void bound_connections(struct config *config, uint64_t most) {
         *connections = (uint32_t)most;
 }
 
-// Counts for how many connections the descriptors are enough, and bounds them. At least half of the descriptors are kept for
-// connections. A line is written where more connections were asked for by name, or far fewer than the default are left.
+// Counts for how many connections the descriptors suffice, and bounds the connections. At least half of the descriptors
+// are kept for connections. Warns if --max-connections asks for more, or if far fewer than the default remain.
 static void count_connections(struct program *program) {
     struct config *config = &program->config;
     struct rlimit limit;
@@ -323,11 +327,11 @@ static void count_connections(struct program *program) {
     bound_connections(config, program->connections_most);
 }
 
-// Where HTTP is served: what a request may name as its host, without being told.
+// Notes the address of HTTP: the host that requests may always name.
 static void note_http(struct hub_settings *settings, const struct listener *listener) {
     char uri[160];
     settings->http_secure = listener->address.secure;
-    if (listener->address.storage.ss_family == AF_UNIX) { // one that was passed
+    if (listener->address.storage.ss_family == AF_UNIX) { // a socket that was passed
         strcpy(settings->http_host, "localhost");
         return;
     }
@@ -350,7 +354,7 @@ static void list_tls_files(const struct config *config, struct tls_file *out) {
     out[2] = (struct tls_file){"tls-clients", config->tls_clients};
 }
 
-// Names each file of TLS that can't be read, where its option stands.
+// Names each file of TLS that can't be read, with its option. Returns whether all can be read.
 static bool are_files_there(const struct config *config) {
     struct tls_file files[TLS_FILES];
     bool all = true;
@@ -367,7 +371,8 @@ static bool are_files_there(const struct config *config) {
     return all;
 }
 
-// Names what tls_read says, FILE: WHY, where the option of that file stands. A file of several options is named at the first.
+// Names the fault from tls_read ("FILE: WHY"), with the option of that file. If several options name the file, the
+// first counts.
 static void blame_tls_file(const struct config *config, const char *said) {
     struct tls_file files[TLS_FILES];
     const char *option = NULL;
@@ -382,7 +387,8 @@ static void blame_tls_file(const struct config *config, const char *said) {
     config_fault(&place, "TLS: %s", said);
 }
 
-// A certificate that no client would take now is a fault with --check; a hub that has no other one serves it all the same, and says so.
+// Returns whether the certificate is valid now. An invalid certificate is a fault with --check; otherwise the hub
+// warns, and serves the certificate, since it has no other.
 static bool is_valid_now(const struct config *config, struct secure_source *secure) {
     const char *fault = tls_certificate_fault(secure);
     const struct config_place place = config_place_of(config, "tls-certificate");
@@ -393,8 +399,8 @@ static bool is_valid_now(const struct config *config, struct secure_source *secu
     return !fault || !config->check;
 }
 
-// Reads the source of TLS. *secure is NULL where no certificate is given. Returns false when the files can't be used,
-// and says so.
+// Reads the files of TLS. *secure is NULL without a certificate. Returns false if the files can't be used; the fault
+// has been named then.
 static bool read_keys(const struct config *config, struct secure_source **secure) {
     const struct tls_files files = {config->tls_certificate, config->tls_key,
                                     config->tls_clients[0] ? config->tls_clients : NULL};
@@ -414,7 +420,7 @@ static bool prepare_cluster(struct config *config) {
     return !config->settings.cluster || config_prepare_cluster(config);
 }
 
-// The users are read to name their faults alone: nobody looks anything up.
+// Reads the users file to name its faults, and keeps nothing. Returns whether the file can be used.
 static bool are_users_fit(const struct config *config) {
     struct realm realm;
     assert(memchr(config->users, '\0', sizeof config->users));
@@ -426,7 +432,8 @@ static bool are_users_fit(const struct config *config) {
     return users != NULL;
 }
 
-// Whether what the configuration names is fit for use, too: each fault is named, whatever went before.
+// Returns whether the users file, the files of TLS and the files of the cluster can be used. Names the faults of all of
+// them.
 static bool are_names_fit(struct config *config) {
     assert(!config->settings.users && !config->settings.secure);
     bool fit = are_users_fit(config);
@@ -434,8 +441,8 @@ static bool are_names_fit(struct config *config) {
     return prepare_cluster(config) && fit;
 }
 
-// Whether there are users is decided at start; who they are, in the file that is named now. Where the configuration names none any
-// more, the file of the start is read, and `config` still names none: config_mention_fixed says so.
+// Reads the users file again if the hub was started with one. If the new configuration names no users file, reads the
+// file of the start: a hub can't change between having users and having none, and config_mention_fixed says so.
 static bool read_users_again(struct program *program, struct config *config, struct hub_settings *fresh) {
     const struct users *before = hub_settings(program->hub)->users;
     if (!before)
@@ -457,14 +464,15 @@ static bool are_limits_fit(const struct program *program, struct config *config)
            config_complain_of(config, "max-memory", "%s", expected);
 }
 
-// As hub_settings.read_again: the command line once more, and with it the file that it names.
+// Reads the command line again, and the files that it names (hub_settings.read_again). Returns false if the new
+// configuration can't be used.
 static bool main_read_again(void *context, struct hub_settings *fresh) {
     struct program *program = context;
     struct config *config = malloc(sizeof *config);
     const struct hub_settings *before = hub_settings(program->hub);
     bool good = config && config_read(config, program->argc, program->argv,
                                       (uint32_t)CPU_COUNT(&program->cores)) == CONFIG_RUN;
-    if (config) { // each fault is named, whatever went before
+    if (config) { // faults of all parts are named
         good &= read_keys(config, &fresh->secure);
         good &= read_users_again(program, config, fresh);
         good &= are_limits_fit(program, config);
@@ -472,7 +480,7 @@ static bool main_read_again(void *context, struct hub_settings *fresh) {
     }
     if (good)
         bound_connections(config, program->connections_most);
-    if (good && !fresh->secure && before->secure) // its listeners are there still
+    if (good && !fresh->secure && before->secure) // the listeners with TLS stay open
         fresh->secure = secure_source_hold(before->secure);
     if (good) {
         config_mention_fixed(&program->config, config);
@@ -498,14 +506,15 @@ static bool main_read_again(void *context, struct hub_settings *fresh) {
     return good;
 }
 
-// Containers often refuse io_uring: the hub says so and goes the other way, unless it was told not to.
+// Chooses the I/O backend. Containers often forbid io_uring: unless --io says otherwise the hub logs that and uses
+// epoll.
 static void choose_io(struct config *config) {
     const char *why = "";
     int failed = config->io != CONFIG_IO_AUTO ? 0 : io_try(IO_URING, &why);
     if (failed)
         config->settings.io = IO_EPOLL;
     if (config->settings.io == IO_EPOLL && config->settings.sandbox.mode != SANDBOX_OFF)
-        sandbox_layer_last_privilege(); // before threads of the backend's own are there
+        sandbox_layer_last_privilege(); // before the backend starts its own threads
     if (!failed)
         return;
     log_write(LOG_IO_FALLBACK, LOG_NO_FIELDS, "%s: %s; going on with epoll", why, strerror(-failed));
@@ -523,7 +532,7 @@ static int serve(struct program *program, struct config *config) {
         if (transport_find(features_all, program->listening.listeners[index].address.transport)->option)
             note_http(&config->settings, &program->listening.listeners[index]);
     bool fit = read_keys(config, &config->settings.secure);
-    // Before the walls are up, which would name the file, too. are_users_fit says why not.
+    // The sandbox would hide the file later. are_users_fit names the fault.
     fit &= !config->users[0] || plain_file_check(config->users) == 0;
     if (!prepare_cluster(config) || !fit) {
         (void)are_users_fit(config);
@@ -554,13 +563,14 @@ static int serve(struct program *program, struct config *config) {
     return status;
 }
 
-// Now, or after SIGHUP. A hub that can't has no keeper, and whoever takes it over nobody to start programs by.
+// Returns whether the hub may have children, now or after SIGHUP. Without children there is no keeper: an attacker who
+// takes over the hub can't start programs.
 static bool may_have_children(const struct config *config) {
     assert(config->files <= CONFIG_FILES_MAX);
     return config->files > 0 || config->settings.children;
 }
 
-// --check: everything is named that would keep the hub from starting, or its children.
+// Runs --check: names everything that would keep the hub or its children from starting. Returns the exit status.
 static int check(struct program *program, struct config *config, bool is_read) {
     bool fit = are_names_fit(config), is_free = config_check(config);
     if (!is_read || !fit || config->faults > 0)
@@ -572,8 +582,8 @@ static int check(struct program *program, struct config *config, bool is_read) {
     return is_free ? status : STATUS_FAILED;
 }
 
-// Reads the configuration in silence, to know in which format faults of the configuration are logged. --check and --print-config
-// answer in text, whatever the format of the log. Returns whether help or the version was asked for; both were shown then.
+// Reads the configuration without output, to learn in which format its faults are logged. --check and --print-config
+// always answer in text. Returns whether help or the version was asked for, and has been shown.
 static bool learn_log(struct program *program) {
     struct config *config = &program->config;
     log_mute(true);
@@ -587,7 +597,7 @@ static bool learn_log(struct program *program) {
     return is_shown;
 }
 
-// Forks the process that looks names up for a feature, if there is such a feature. Returns 0 or -errno.
+// Forks the resolver process of a feature, if the feature needs one. Returns 0 or -errno.
 static int fork_resolver(struct program *program, struct config *config, unsigned number) {
     const struct feature *feature = features_all[number];
     struct resolver *resolver = &program->resolvers[number];
@@ -598,8 +608,8 @@ static int fork_resolver(struct program *program, struct config *config, unsigne
     return failed;
 }
 
-// Forks the processes that start programs and look names up: before the hub has what they must not have, threads, sockets, limits,
-// walls. False: one can't be had, which has been said.
+// Forks the keeper and the resolvers before the hub has threads, sockets, limits or a sandbox, which these processes
+// must not have. Returns false if one can't be forked; the error has been logged then.
 static bool fork_helpers(struct program *program, struct config *config) {
     const struct privdrop_user *user = sandbox_user(&program->sandbox);
     assert(!program->keeper.process && !program->resolver.process && !program->hub);
@@ -628,7 +638,7 @@ static void close_helpers(struct program *program) {
             resolver_close(&program->resolvers[number]);
 }
 
-// A SIGHUP that comes while the hub starts waits until the hub has started: logrotate knows nothing of starts.
+// Blocks SIGHUP until the hub has started: logrotate may send the signal during a start.
 static void hold_reloads(void) {
     sigset_t signals;
     sigemptyset(&signals);

@@ -1,7 +1,7 @@
-// The sandbox in words: restrictions asked for, present and missing.
+// The sandbox of the program: which layers are asked for, present and missing.
 //
-// Success: in silence. Failure: one line for each missing wall. With --sandbox required, or where the hub could not
-// become its user, the hub doesn't start.
+// Success logs nothing. Each missing layer is a line of the log. The hub doesn't start with --sandbox required and a
+// missing layer, or if it can't become its user.
 #include "router/main/sandbox.h"
 
 #include <assert.h>
@@ -49,7 +49,7 @@ static bool add_folder(struct sandbox *sandbox, const char *file, unsigned use) 
     return true;
 }
 
-// The folder of a file by its name, and of what the name leads to now.
+// Adds the folder of a file by its name, and the folder of the file to which the name leads now.
 static bool add_file(struct sandbox *sandbox, const char *file, unsigned use) {
     char real[PATH_MAX];
     assert(file && *file);
@@ -98,7 +98,7 @@ bool sandbox_plan(struct sandbox *sandbox, const struct config *config) {
     if (!config->user[0])
         return true;
     sandbox->user_name = config->user;
-    int failed = privdrop_find(&sandbox->user, config->user); // config_check has named why not
+    int failed = privdrop_find(&sandbox->user, config->user); // config_check has named the fault
     assert(!failed);
     if (!failed)
         privdrop_tell(&sandbox->user, config->user);
@@ -110,9 +110,9 @@ const struct privdrop_user *sandbox_user(const struct sandbox *sandbox) {
     return sandbox->user_name ? &sandbox->user : NULL;
 }
 
-// --- The walls
+// --- The layers
 
-// Whether the hub may start without.
+// Logs a missing layer. Returns whether the hub may start without the layer.
 static bool report_missing(enum sandbox_mode mode, enum sandbox_layer layer, const char *why) {
     assert(layer < SANDBOX_LAYER_COUNT && mode != SANDBOX_OFF);
     log_write(LOG_WALL_MISSING, LOG_NO_FIELDS, "--sandbox %s: no wall around %s: %s",
@@ -120,7 +120,8 @@ static bool report_missing(enum sandbox_mode mode, enum sandbox_layer layer, con
     return mode != SANDBOX_REQUIRED;
 }
 
-// The hub would find out at SIGHUP otherwise.
+// Warns of files that the hub couldn't read again at SIGHUP. Returns false if there is one and the hub has become
+// another user.
 static bool check_reads(const struct sandbox *sandbox) {
     bool all = true;
     assert(sandbox->read_count <= SANDBOX_READS_MAX);
@@ -185,15 +186,15 @@ bool sandbox_apply_calls(struct hub_sandbox *state, enum sandbox_layer_state rin
     return !failed || report_missing(state->mode, SANDBOX_LAYER_CALLS, strerror(-failed));
 }
 
-// How a trial ends.
+// The result of trying a layer.
 enum outcome {
-    HOLDS,   // what the wall forbids was refused
-    FALLS,   // it was done
-    MISSING, // there is no wall
-    REFUSED, // the hub would not start, which has been said
+    HOLDS,   // the kernel refused what the layer forbids
+    FALLS,   // the kernel allowed what the layer forbids
+    MISSING, // there is no such layer
+    REFUSED, // the hub would not start; the error has been logged
 };
 
-// --- Trials: each returns true if the kernel refuses what it tries
+// --- Trials: each returns true if the kernel refuses what the trial does
 
 static bool privileges_hold(void) {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -207,7 +208,7 @@ static bool privileges_hold(void) {
     return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 && (geteuid() == 0 || setuid(0) < 0);
 }
 
-// Everybody may write there, but for a wall.
+// Opens a file that everybody may write without the sandbox.
 static bool files_hold(void) {
     int file = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (file >= 0)
@@ -215,7 +216,7 @@ static bool files_hold(void) {
     return file < 0;
 }
 
-// The filter ends the process here.
+// Makes a system call for which the filter ends the process.
 static bool calls_hold(void) {
     char *const nothing[] = {NULL};
     signal(SIGSYS, SIG_DFL);
@@ -230,10 +231,10 @@ static enum outcome attempt(const struct sandbox *sandbox, struct hub_sandbox st
                                     [SANDBOX_LAYER_CALLS] = calls_hold,
                                     [SANDBOX_LAYER_RING] = sandbox_ring_holds};
     assert(layer < sizeof trials / sizeof *trials);
-    sandbox_layer_hide_memory(); // a wall that holds leaves no core dump
+    sandbox_layer_hide_memory(); // a layer that works kills the process, and must leave no core dump
     if (!sandbox_apply(sandbox, &state))
         return REFUSED;
-    if (sandbox->mode != SANDBOX_OFF && layer != SANDBOX_LAYER_RING) // the trial makes one
+    if (sandbox->mode != SANDBOX_OFF && layer != SANDBOX_LAYER_RING) // the trial makes a ring
         sandbox_layer_last_privilege();
     if (layer == SANDBOX_LAYER_CALLS && !sandbox_apply_calls(&state, SANDBOX_LAYER_UNUSED))
         return REFUSED;
@@ -280,7 +281,7 @@ int sandbox_check(const struct sandbox *sandbox, const struct config *config) {
     assert(sandbox->mode == state->mode);
     printf("configuration: can be used\nuser: %s\n",
            sandbox->user_name ? sandbox->user_name : "whoever starts the hub");
-    // Without walls the hub becomes its user all the same, and must read its files as that user.
+    // Without the sandbox, too, the hub becomes its user, and must be able to read its files as that user.
     if (sandbox->mode == SANDBOX_OFF && sandbox->user_name &&
         run(sandbox, state, SANDBOX_LAYER_PRIVILEGES) == REFUSED)
         return 1;
