@@ -77,7 +77,7 @@ int bridge_socket_say(struct bridge_socket *side, const void *bytes, size_t coun
     return 0;
 }
 
-// The kernel doesn't restart an interrupted receive on a socket with a timeout, so the receive is repeated here.
+// Receives again after an interrupt, because the kernel doesn't restart a receive on a socket with a timeout.
 long bridge_socket_hear(struct bridge_socket *side, void *bytes, size_t capacity) {
     ssize_t count;
     do {

@@ -281,7 +281,7 @@ int client_receive(struct client *client, struct client_body *body) {
     return taken;
 }
 
-// Accepts an error with `id: null`, too: the hub sends one for a message that it couldn't read, and this client has one
+// Accepts an error with `id: null`, too, which the hub sends for a message that it couldn't read. This client has one
 // request under way at most.
 bool client_answers(const struct client *client, const struct client_body *body,
                     struct client_answer *answer) {

@@ -37,8 +37,8 @@ enum mcp_method child_mux_method(const struct parcel *parcel);
 
 // --- Pools
 
-// A member of a pool of MCP servers goes on serving a peer that it has served: the other processes don't know what the
-// peer has told that process.
+// A member of a pool of MCP servers goes on serving the peers that it has served. The other processes don't know what
+// these peers have told that process.
 
 // Returns the member of a pool for this peer: the member that served the peer before, if that member is still there,
 // else `chosen`. Returns `chosen` without memory, too.

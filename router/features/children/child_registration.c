@@ -125,8 +125,8 @@ static uint64_t target_of(const struct child *child, const struct parcel *parcel
     return waiting ? parcel->hub_id : 0;
 }
 
-// Notes in an order what survives: requests of queued parcels, with `waiting`, requests that another process has, and
-// starts of sessions as long as there will be a next process. Without memory nothing survives.
+// Notes in an order what survives. With `waiting` requests of queued parcels survive, and always requests that another
+// process has. Starts of sessions survive as long as there will be a next process. Without memory nothing survives.
 static void save_pending(const struct child *child, bool waiting, struct order *order) {
     const struct child_ops *ops = child->ops;
     const struct peer *seat = child->seat;

@@ -1,7 +1,6 @@
-// Shares each server of the Model Context Protocol among many clients, as if each client had the server alone.
-// mcp_divert takes messages of clients before they are queued, and mcp_take takes messages of the server before they
-// are routed. The hub opens one session, whose answer is given to each client. All of this happens on shard 0, which
-// has the children.
+// Shares each server of the Model Context Protocol among many clients, as if each client had the server alone. Messages
+// of clients go to mcp_divert before they are queued. Messages of the server go to mcp_take before they are routed. The
+// hub opens one session, whose answer is given to each client. All of this happens on shard 0, which has the children.
 #pragma once
 
 #include "router/features/children/child.h"

@@ -9,8 +9,8 @@
 
 // --- The server's state
 
-// The state of a seat: of a server of the Model Context Protocol that clients share, of its process for the modern era,
-// or of a user's own instance. A stand-in (per_client.c) uses `users` alone.
+// The state of a seat: of an MCP server that clients share, of its process for the modern era, or of a user's own
+// instance. A stand-in (per_client.c) uses `users` alone.
 struct mcp {
     struct mcp_users users;
     const struct child_record *record; // the child's record
@@ -21,8 +21,8 @@ struct mcp {
     struct span version; // in the legacy era: `protocolVersion` in `answer`, a JSON string; 0 bytes: none
     struct parcel_list waiting;  // requests that wait for `answer`
     char level[MCP_LEVEL_BYTES]; // of a user's own instance: the log level that the user has set; "": none
-    // Of a user's own instance (per_client.c): the params of the initialize by which the user has opened the session,
-    // and the hub id of that request until it is answered.
+    // Of a user's own instance (per_client.c): the params of the user's initialize, or NULL, and the hub id of that
+    // request until the request is answered.
     struct capabilities *opening;
     uint64_t opening_id;
     bool is_open; // the instance has answered that request with a session

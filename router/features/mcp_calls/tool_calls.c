@@ -331,7 +331,7 @@ static void sift_list(struct shard *shard, const struct pending *pending, struct
 // --- Calls that no server gets
 
 // Returns whether a refused call has a line in the journal. A user who is over a limit, or has no right to the call,
-// must not fill the journal: lines of such calls are bounded as lines of refusals are. A call without a right was noted
+// must not fill the journal. Lines of such calls are bounded as lines of refusals are. A call without a right was noted
 // as a refusal before, and has a line if the refusal has one.
 static bool has_line(struct shard *shard, const struct user *user, enum error error) {
     if (!journal_is_on(shard))

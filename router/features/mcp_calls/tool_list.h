@@ -7,8 +7,8 @@
 
 struct user;
 
-// Returns whether a user (NULL without a users file) is shown a tool of a server: the section has the tool, and the
-// user may call the tool.
+// Returns whether a user is shown a tool of a server: the section has the tool, and the user may call the tool. `user`
+// is NULL without a users file.
 bool tool_list_shows(const struct shard *shard, const struct user *user, const char *server,
                      size_t server_bytes, const char *tool, size_t bytes);
 // Returns whether a server may have tools that a user isn't shown.

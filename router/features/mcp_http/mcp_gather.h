@@ -15,7 +15,7 @@ struct mcp_part {
     uint32_t name_bytes;
     uint32_t pages;             // pages that have arrived
     struct mcp_call *call;      // the call that asks the server now; or NULL
-    struct parcel_list answers; // an error is kept only as the first answer
+    struct parcel_list answers; // good answers; an error is kept only as the first answer
     bool failed;                // the last answer is an error, or there is none
 };
 
@@ -45,7 +45,7 @@ struct mcp_gather {
     const char *subject;    // the member of params with the name or URI; static
     bool is_reference;      // `subject` is a member of params.ref
     uint32_t step;          // for mcp_all.c: the list that is asked for, or the part
-    bool is_cancelled;      // the client has given up the call
+    bool is_cancelled;      // the call was given up, by the client or by the hub
     bool is_unsent_call;    // a tools/call that no server has got
     enum error error;       // the hub's answer to the call; or ERROR_NONE
     bool pages;             // all pages of a list are asked for
@@ -70,7 +70,7 @@ bool mcp_gather_serves(const struct shard *shard, const struct child_settings *c
 // Begins a gather for a call whose exchange is open, and keeps the client's message. Asks no server yet. Returns NULL
 // without memory.
 struct mcp_gather *mcp_gather_begin(struct shard *shard, struct mcp_call *call, const struct mcp_post *post);
-// A gather's `put`: writes the client's message unchanged. There is no cursor.
+// Writes the client's message unchanged, as a gather's `put`. There is no cursor.
 void mcp_gather_put_same(const struct mcp_gather *gather, struct text *body, const char *cursor,
                          size_t bytes);
 // Asks all servers. `ended` may be called before this returns.

@@ -205,8 +205,8 @@ static void ask(struct shard *shard, struct mcp_client *client, struct parcel *p
         refuse_question(shard, hub_id);
 }
 
-// Finds the call of a client of the modern era that a notification is for: the subscription with this hub id, or with 0
-// the call that asks for log messages. Returns NULL if there is none, or several calls ask.
+// Finds the call that a notification to a client of the modern era is for. With a hub id that is the subscription with
+// this id, with 0 the call that asks for log messages. Returns NULL if there is none, or several calls ask.
 static struct mcp_call *modern_call(struct mcp_client *client, uint64_t hub_id) {
     struct mcp_call *found = NULL;
     for (struct list *node = client->calls.next; node != &client->calls; node = node->next) {
