@@ -1,4 +1,4 @@
-// How other hubs are reached, through NATS: settings that stay.
+// Settings of the NATS servers and their credentials. Fixed while the hub runs.
 #pragma once
 
 #include "core/cluster/nats_server.h"
@@ -11,24 +11,24 @@ enum { CLUSTER_SERVERS_MAX = 16 };
 
 struct cluster_server {
     struct nats_url url;
-    char shown[NATS_URL_HOST_BYTES_MAX + 1]; // whom its certificate must be for, over TLS
-    struct address address;                  // bytes 0: it isn't known, the host is a name
+    char shown[NATS_URL_HOST_BYTES_MAX + 1]; // the name that the server's TLS certificate must have
+    struct address address;                  // bytes 0: unknown, since the host is a name
 };
 
 struct cluster_settings {
     struct cluster_server servers[CLUSTER_SERVERS_MAX];
     uint32_t server_count;
-    bool insecure; // servers on other machines may be spoken to without TLS and credentials
-    struct secure_source *authorities; // what TLS to servers is made from; NULL: there is none
-    const struct resolver *resolver;   // looks names up; NULL: there is none
-    // Reads the file that shows who the hub is: it is read each time that a server wants to know, and kept by nobody. NULL, or
-    // static text that says why it can't be used.
+    bool insecure; // the hub may use servers on other machines without TLS and credentials
+    struct secure_source *authorities; // for checking servers' certificates; NULL: there are none
+    const struct resolver *resolver;   // looks names up; NULL: there is no resolver
+    // Reads the file with the hub's credentials. Called for each handshake, and nothing is kept. Returns NULL, or
+    // static text that says why the file can't be used.
     const char *(*read_creds)(const char *path, struct nats_creds *out);
-    const char *creds; // its path; NULL: there is none
+    const char *creds; // path of the credentials' file; NULL: there is none
 };
 
-// Whether what is said there stays between the hub and a server that has shown who it is, and shows who the hub is; or nobody else
-// could hear it.
+// Returns whether a server can be used safely: it is on this machine, or it is used with TLS and the hub shows
+// credentials.
 static inline bool cluster_server_is_safe(const struct cluster_settings *settings,
                                           const struct cluster_server *server) {
     const struct nats_url *url = &server->url;

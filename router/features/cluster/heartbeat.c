@@ -16,7 +16,8 @@ enum { UNSERVED_LOG_MS = 60 * 1000 };
 
 // --- The log
 
-// As it calls itself, with its name in the cluster; escaped, since anybody could have said it.
+// Logs a change of a member, with the member's NODE and name. The name is escaped, since any client of the server could
+// have sent it.
 static void log_member(const struct cluster_member *member, const char *state, const char *what) {
     char name[4 * CLUSTER_MEMBER_NAME_BYTES_MAX];
     size_t bytes = log_escape((const uint8_t *)member->name, member->name_bytes, name);
@@ -45,7 +46,7 @@ static void log_unserved(struct link *link, struct cluster_member *member) {
     log_member(member, "unserved", why);
 }
 
-// --- Who is there
+// --- Members
 
 // Publishes the counts of hubs to all shards.
 void heartbeat_count(struct link *link) {
@@ -70,10 +71,10 @@ void heartbeat_end(struct link *link, struct cluster_member *member) {
     outbound_request_lose(link, member);
     inbound_request_end(link, member);
     lose(link, member);
-    member->is_new = true; // it hears this hub again as one that it doesn't know
+    member->is_new = true; // the member will know nothing of this hub when it hears from it again
 }
 
-// Requests that it asked and that aren't forwarded yet are ended first.
+// Removes a member. Its requests that aren't forwarded yet are ended first.
 static void forget(struct link *link, struct cluster_member *member) {
     assert(link->peer);
     lose(link, member);
@@ -81,7 +82,7 @@ static void forget(struct link *link, struct cluster_member *member) {
     heartbeat_count(link);
 }
 
-// A link of that hub's has come after the one that is known.
+// Resets a member that has a new link: a message with a higher link number has come.
 static void replace(struct link *link, struct cluster_member *member, const struct hub_name *hub) {
     char what[32 + HUB_NAME_BYTES_MAX];
     assert(hub->number > member->hub.number);
@@ -114,7 +115,8 @@ struct cluster_member *heartbeat_receive(struct link *link, const struct hub_nam
 
 // --- Presence
 
-// A hub tells of its agents from when it is asked for them, and while this hub's beats say that somebody listens.
+// Asks a member for its agents, for presence. The member sends events of its agents after this question, while this
+// hub's beats say that a client listens.
 static void ask_agents(struct link *link, struct cluster_member *member) {
     if (!link->listens || member->presence.list_number || !link_is_open(link))
         return;
@@ -122,7 +124,8 @@ static void ask_agents(struct link *link, struct cluster_member *member) {
     member->presence.list_number = remote_directory_ask(link, member, "{\"presence\":true}");
 }
 
-// Takes up whether anybody at this hub is subscribed to presence: asks the members for their agents, or forgets these.
+// Notes whether a client of this hub is subscribed to presence. Asks the members for their agents, or forgets the
+// agents.
 static void follow_listeners(struct link *link, bool listens) {
     if (listens == link->listens)
         return;
@@ -162,14 +165,14 @@ static void take_served(struct link *link, struct cluster_member *member) {
     else if (!was_served)
         log_member(member, "there", "is there");
     if (!was_known)
-        heartbeat_beat(link); // who has just come knows nobody yet
+        heartbeat_beat(link); // a new member knows no other hub yet
     if (!member->is_served)
         remote_presence_lose(link->shard, &member->presence, &member->hub);
     else
         ask_agents(link, member);
 }
 
-// A string, as far as it has room; else none.
+// Reads a member's string. Returns 0 if there is none, or if it is too long.
 static size_t read_text(const struct hub_message *message, const char *key, char *out, size_t capacity) {
     size_t bytes = json_member_text(message->body, message->json, key, out, capacity);
     return bytes == SIZE_MAX ? 0 : bytes;

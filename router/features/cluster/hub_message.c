@@ -3,7 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-// Another hub has let it in by the same limits, and then made it longer: by the ids that it has here, and a canonical head.
+// How much longer a message may be than this hub's limits. The other hub has checked the message by the same limits,
+// and then replaced its ids and its head.
 enum { GROWTH_BYTES_MAX = 1024 };
 
 static bool open_bare(struct hub_message *message) {

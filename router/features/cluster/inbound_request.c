@@ -107,7 +107,7 @@ static void leave(struct inbound_requests *requests, struct inbound_request *req
 void inbound_request_forget_all(struct inbound_requests *requests) {
     while (!list_empty(&requests->client_requests))
         leave(requests, list_entry(requests->client_requests.next, struct inbound_request, by_hub));
-    assert(requests->by_number.count == 0); // what hubs asked went with them
+    assert(requests->by_number.count == 0); // requests of hubs were removed with their members
 }
 
 void inbound_request_deinit(struct inbound_requests *requests) {
@@ -126,7 +126,8 @@ static size_t put_reply(const struct reply_place *place, char out[SUBJECT_BYTES_
     return place->reply_bytes;
 }
 
-// An answer, which is taken over; ERROR_NONE, or why it can't go, and then it is the caller's still.
+// Sends an answer. Returns ERROR_NONE and takes the parcel, or returns why the answer can't be sent: then the caller
+// keeps the parcel.
 static enum error send_answer(struct link *link, const struct reply_place *place, struct parcel *parcel,
                               uint64_t *bytes) {
     char subject[SUBJECT_BYTES_MAX];
@@ -138,7 +139,7 @@ static enum error send_answer(struct link *link, const struct reply_place *place
     return error;
 }
 
-// `data` is an object that is still open.
+// Sends an error as the answer. `data` is a JSON object that isn't closed yet.
 static void send_error(struct link *link, const struct reply_place *place, enum error error,
                        const struct text *data) {
     uint64_t bytes;
@@ -156,11 +157,11 @@ static void send_error(struct link *link, const struct reply_place *place, enum 
     if (parcel)
         parcel_drop(parcel);
     drop_one(shard, COUNT_DROP_NO_MEMORY, link->peer->name, 0);
-    if (place->hub) // which would wait for it
+    if (place->hub) // a hub would wait for the answer
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
 }
 
-// Counts an answered request for the name it was sent to: its time, and whether the answer is an error.
+// Counts an answered request under the name it was sent to: its time, and whether the answer is an error.
 static void note_answer(struct link *link, const struct inbound_request *request, bool is_error) {
     struct nats_subscription *subscription = request->subscription;
     uint64_t now_ms = shard_now_ms(link->shard);
@@ -223,14 +224,14 @@ void inbound_request_respond(struct shard *shard, struct peer *peer, struct exch
     exchange_free(shard, exchange);
 }
 
-// Marks a request of which its hub must not be told any more that the request was taken.
+// Notes that the hub of a request knows, by another message, that the request was taken.
 static void acknowledge(struct inbound_request *request) {
     assert(request->place.hub);
     list_remove(&request->untold);
     list_init(&request->untold);
 }
 
-// A report goes to the hub that asked, to nobody else.
+// Sends a progress report to the hub that sent the request, and to no other hub.
 void inbound_request_report(struct shard *shard, struct peer *peer, const struct pending *pending,
                             struct parcel *parcel) {
     struct link *link = link_of(shard, peer);
@@ -272,7 +273,7 @@ void inbound_request_hold(struct shard *shard, const struct message *message, co
     nats_publish(link, &words, &json);
 }
 
-// --- In whose name
+// --- The identity of the link's peer
 
 static void begin_identity(struct link *link, const struct origin *origin) {
     struct identity *identity = identity_of(link->peer);
@@ -289,9 +290,9 @@ static void end_identity(struct link *link) {
     identity->kind = CREDENTIAL_HUB;
 }
 
-// --- Coming
+// --- Requests from other hubs
 
-// Reads the agent or capability from the subject, where the body doesn't name the target.
+// Reads the agent or capability from the subject, for a body that doesn't name its target.
 static enum error read_target(struct link *link, const struct hub_message *message, struct origin *origin) {
     const struct subject *subject = &message->subject;
     struct attachment *target = link->target;
@@ -357,7 +358,7 @@ static void route_request(struct link *link, struct hub_message *message, const 
     exchange_close(shard, exchange);
 }
 
-// Where it is answered. False: it can't be.
+// Reads where the request must be answered. Returns false if it can't be answered.
 static bool read_place(struct link *link, const struct hub_message *message, struct reply_place *place) {
     struct span reply = message->said->reply;
     *place = (struct reply_place){.reply = message->bytes + reply.at, .reply_bytes = reply.bytes};
@@ -368,7 +369,7 @@ static bool read_place(struct link *link, const struct hub_message *message, str
     return place->number && !inbound_request_find(&link->inbound, place->hub, place->number);
 }
 
-// Which hubs don't send each other.
+// Returns whether the body is an array. Hubs don't send arrays to each other.
 static bool is_array(const struct frame *frame) {
     const uint8_t *body = frame_body(frame);
     uint32_t at = json_skip_space(body, 0, frame->body.bytes);
@@ -390,7 +391,7 @@ void inbound_request_take(struct link *link, struct hub_message *message) {
     if (!error)
         error = is_array(&message->frame) ? ERROR_METHOD_NOT_FOUND : read_target(link, message, &origin);
     if (!error && shard->settings->users && message->header.is_present && !origin.user)
-        error = ERROR_NOT_INITIALIZED; // who isn't named at all is told so below
+        error = ERROR_NOT_INITIALIZED; // a message without any user is refused below
     if (error) {
         stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_UNREADABLE));
         refuse(link, &place, error, message->excess);
@@ -406,7 +407,7 @@ void inbound_request_take(struct link *link, struct hub_message *message) {
 
 // --- Cancels
 
-// The request that was forwarded; NULL: it has ended, or isn't forwarded.
+// Returns the forwarded request; NULL: it has ended, or isn't forwarded.
 static struct pending *pending_of(struct link *link, const struct inbound_request *request) {
     uint64_t hub_id = request->exchange->hub_id;
     struct pending *pending = hub_id ? pending_find(&link->shard->pending, hub_id) : NULL;
@@ -442,7 +443,7 @@ bool inbound_request_cancel(struct link *link, struct hub_message *hub_message) 
     return cancel_request_cross(link->shard, &message, pending);
 }
 
-// Ends a request that isn't forwarded yet, or is held. Nobody gets its answer.
+// Ends a request, which may be forwarded, held, or neither. No answer is sent.
 static void end_one(struct link *link, struct inbound_request *request) {
     struct shard *shard = link->shard;
     struct pending *pending = pending_of(link, request);
@@ -468,11 +469,12 @@ void inbound_request_end(struct link *link, struct cluster_member *member) {
     inbound_request_lose(link, member);
 }
 
-// --- What was taken
+// --- Reports of taken requests
 
 enum { TAKEN_NUMBERS_MAX = 2000 }; // in one message
 
-// All that this hub has asked and isn't told of: of those that came long enough ago.
+// Tells a hub which of its requests this hub has taken: those that came until `until_ms`, and that the hub doesn't know
+// of yet.
 static void tell_hub(struct link *link, struct cluster_member *hub, uint64_t until_ms) {
     uint32_t count = 0;
     struct text json;

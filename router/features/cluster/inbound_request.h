@@ -1,5 +1,5 @@
-// Requests and notifications of other hubs, and of clients of the NATS server, on shard 0: how they come, are told of, and are
-// answered.
+// Requests and notifications from other hubs, and from clients of the NATS server, on shard 0: how they are received,
+// reported and answered.
 #pragma once
 
 #include "router/features/cluster/link_state.h"
@@ -8,23 +8,23 @@ struct hub_message;
 
 void inbound_request_init(struct inbound_requests *requests, const struct siphash_key *key,
                           struct quota *quota);
-// The link is lost: what is under way has no exchange there any more.
+// Removes all requests, because the link is lost: their exchanges have ended.
 void inbound_request_forget_all(struct inbound_requests *requests);
 void inbound_request_deinit(struct inbound_requests *requests);
 
-// One came for whom the subject names, or for the gate.
+// Takes a request or notification for the target that its subject names, or for the gate.
 void inbound_request_take(struct link *link, struct hub_message *message);
-// A hub cancels one, in its source's words. False: it can't be read.
+// Cancels a request of a hub, by a cancel from the request's source. Returns false if the cancel can't be read.
 bool inbound_request_cancel(struct link *link, struct hub_message *message);
-// A hub is gone: what it has asked is cancelled.
+// Cancels all requests of a hub that is gone.
 void inbound_request_lose(struct link *link, struct cluster_member *member);
-// A hub takes this one for gone: likewise, and all is answered, since what it sent right before it said so may be held
-// for taken there.
+// Cancels all requests of a hub that has removed this hub, and answers them with errors. The other hub may take a
+// request for delivered that was sent right before.
 void inbound_request_end(struct link *link, struct cluster_member *member);
-// Each tick: hubs are told of what was taken a while ago and isn't answered.
+// Tells hubs which of their requests were taken a tick ago and aren't answered. Called each tick.
 void inbound_request_tick(struct link *link);
 
-// As struct transport has them, and struct feature the last.
+// Functions of struct transport; the last one is a hook of struct feature.
 void inbound_request_respond(struct shard *shard, struct peer *peer, struct exchange *exchange);
 bool inbound_request_pack(struct shard *shard, struct peer *peer, struct exchange *exchange,
                           const struct frame *frame, struct span id, struct piece text, bool is_error);

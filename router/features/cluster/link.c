@@ -14,11 +14,11 @@
 #include "router/features/cluster/outbound_request.h"
 #include "router/registry/claim_table.h"
 
-// --- What goes wrong
+// --- Faults
 
 enum { FAULT_BYTES_MAX = 256 };
 
-// Which server a line of the log is about.
+// Returns the server's name for the log.
 static const char *name_of(struct link *link) {
     const struct nats_url *url = &link_server(link)->url;
     snprintf(link->server_text, sizeof link->server_text, "%s:%u", url->host, url->port);
@@ -29,7 +29,7 @@ void link_note_fault(struct link *link, const char *what) {
     const struct siphash_key *key = &link->shard->hub->settings.secrets.tables;
     struct link_fault *last = &link->faults[link->server];
     const char *server = name_of(link);
-    // The place of a server that others have named may be another one's by now.
+    // The hash includes the server, since another server may have this index later.
     uint64_t now_ms = shard_now_ms(link->shard), hash = siphash_table(key, what, (uint32_t)strlen(what)) ^
                                                         siphash_table(key, server, (uint32_t)strlen(server));
     link->has_fault = true;
@@ -51,9 +51,9 @@ void link_note_error(struct link *link, const uint8_t *bytes, uint32_t count) {
     link_note_fault(link, text);
 }
 
-// --- Trying
+// --- Dialling
 
-// The next one has its turn after a pause.
+// Waits for the next dial: of the server's next address, or else of the next server.
 static void rest(struct link *link) {
     struct shard *shard = link->shard;
     assert(!link->peer && link->socket < 0);
@@ -63,7 +63,7 @@ static void rest(struct link *link) {
     uint32_t pause_ms = reconnect_backoff_next(&link->backoff, &shard->hub->settings.secrets.tables);
     wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + pause_ms);
     if (host_lookup_advance(&link->lookup))
-        return; // the server is at another address, too
+        return; // the server has another address
     link->server = (link->server + 1) % link->server_count;
 }
 
@@ -115,7 +115,7 @@ void link_dial(struct link *link) {
 }
 
 void link_give_up(struct link *link) {
-    if (link->state == LINK_RESOLVING) { // what comes of it is too late
+    if (link->state == LINK_RESOLVING) { // a later answer of the resolver is ignored
         if (link->shard->phase == HUB_SERVING)
             link_note_fault(link, host_lookup_fault(&link->lookup));
         wheel_disarm(&link->timer);
@@ -143,7 +143,7 @@ void link_resolved(struct shard *shard, const struct io_event *event) {
     }
 }
 
-// A socket that connects becomes a peer's, unless the hub has begun to end.
+// Hands a connected socket to a new peer, unless the hub has begun to end.
 void link_connected(struct shard *shard, const struct io_event *event) {
     struct link *link = cluster_of(shard);
     assert(link && link->state == LINK_DIALLING);
@@ -175,7 +175,7 @@ void link_entered(struct link *link, struct peer *peer) {
     link->pings = link->pongs = 0;
     link->entered_ms = shard_now_ms(link->shard);
     hub_node(hub, node);
-    // Each link has a number of its own, so that nothing of the one before is taken for its.
+    // Each link has its own number, so that messages of the link before are recognized.
     hub_name_write(&link->hub, node,
                    atomic_fetch_add_explicit(&hub->link_number, 1, memory_order_relaxed) + 1);
     shard_set_hub(link->shard);
@@ -187,14 +187,14 @@ void link_welcomed(struct link *link) {
     const char *server = name_of(link);
     assert(link->state == LINK_JOINING && link->peer);
     link->state = LINK_UP;
-    host_lookup_forget(&link->lookup); // the next time its name may mean another place
+    host_lookup_forget(&link->lookup); // the name is looked up again for the next dial
     link->beat_ms = link->up_ms = link->turned_ms = shard_now_ms(shard);
     stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_LINKS_OPENED));
     log_write(LOG_LINK_UP, LOG_FIELDS(log_text(server)), "cluster: link to %s stands, as hub %.*s", server,
               link->hub.bytes, link->hub.text);
 }
 
-// All beyond it has gone: what other hubs asked here is cancelled, what was asked there ends on its sources' shards.
+// Removes all members. Requests of other hubs are cancelled. Requests to other hubs end on their sources' shards.
 static void forget_members(struct link *link) {
     assert(link->shard->index == 0);
     LIST_EACH (struct cluster_member, member, &link->members.all, link) {
@@ -212,7 +212,8 @@ void link_lost(struct link *link) {
     struct shard *shard = link->shard;
     const char *server = name_of(link);
     bool was_up = link->state == LINK_UP;
-    // A server that takes the hub in and sends it away at once is dialled after pauses, like a server that takes none in.
+    // Only a link that stood for LINK_STOOD_MS resets the pauses. Otherwise a server that accepts the hub and closes
+    // the link at once would be dialled without pauses.
     if (was_up && shard_now_ms(shard) - link->up_ms >= LINK_STOOD_MS)
         reconnect_backoff_reset(&link->backoff);
     assert(link->peer && link->socket < 0);
@@ -230,7 +231,7 @@ void link_lost(struct link *link) {
     rest(link);
 }
 
-// --- Its life
+// --- Begin and end
 
 static struct link *make(struct shard *shard, const struct transport *transport) {
     const struct siphash_key *key = &shard->hub->settings.secrets.tables;
@@ -277,7 +278,7 @@ void link_end(struct shard *shard) {
     assert(!link->peer && link->socket < 0);
     wheel_disarm(&link->timer);
     outbound_request_deinit(&link->outbound);
-    inbound_request_deinit(&link->inbound); // they know under which name they came
+    inbound_request_deinit(&link->inbound); // requests refer to subscriptions, so they go first
     cluster_members_deinit(&link->members);
     nats_subscriptions_deinit(&link->subscriptions);
     claim_table_destroy(shard->claims);

@@ -1,4 +1,4 @@
-// The link to other hubs, as all parts of the cluster know it: how it stands, and what is known by it.
+// The state of the link to other hubs, for all parts of the cluster.
 #pragma once
 
 #include <assert.h>
@@ -15,7 +15,8 @@
 #include "router/features/cluster/nats_subscriptions.h"
 #include "router/features/feature_list.h"
 
-// The feature's own counters: X(enumerator, name behind "cluster_", help, the engine's counter behind which it is shown).
+// The feature's own counters: X(enumerator, name behind "cluster_", help, the engine's counter after which it is
+// shown).
 // clang-format off
 #define CLUSTER_EACH_COUNTER(X)                                                                                                                \
     X(LINKS_OPENED, "links_opened", "Links to a NATS server that came to be.", COUNT_APPROVALS_REFUSED)                                        \
@@ -40,7 +41,8 @@ enum cluster_counter {
 
 enum cluster_gauge { CLUSTER_GAUGE_NATS, CLUSTER_GAUGE_HUBS, CLUSTER_GAUGE_HUBS_UNSERVED, CLUSTER_GAUGES };
 
-// SECURING lasts until the turn's end: nothing may have come behind the INFO of a server to which TLS begins.
+// SECURING lasts until the turn's end. Bytes that have come behind INFO by then end the link: before TLS anybody may
+// have sent them.
 enum link_state {
     LINK_RESTING,
     LINK_RESOLVING,
@@ -51,140 +53,146 @@ enum link_state {
     LINK_UP
 };
 
-// Kinds of the cluster's own tokens and timers (FEATURE_TOKEN, FEATURE_KIND). The link's socket has one until it is a peer's.
+// Kinds of the cluster's own tokens and timers (FEATURE_TOKEN, FEATURE_KIND). The link's socket has its token until a
+// peer takes the socket.
 enum { CLUSTER_TOKEN_LINK, CLUSTER_TOKEN_RESOLVER };
 enum { CLUSTER_TIMER_LINK };
 
 enum {
-    LINK_STOOD_MS = 2000, // a link that was UP for so long has been one: the pauses begin anew
-    // As the contract between hubs has them.
-    CLUSTER_TICK_MS = 250, // from one look to the next; and a request that takes longer is acknowledged
+    LINK_STOOD_MS = 2000, // a link that is UP for this time resets the pauses between dials
+    // Times of the protocol between hubs.
+    CLUSTER_TICK_MS = 250,
     CLUSTER_BEAT_MS = 1000,
     CLUSTER_NOT_TAKEN_MS = 2500,
     CLUSTER_STILL_MS = 2000,
     CLUSTER_GONE_MS = 3500,
     CLUSTER_CLAIM_MS = 700,
     CLUSTER_CLAIM_AGAIN_MS = 1000,
-    CLUSTER_CLAIM_LATE_MS = 5000, // and once more: servers may be apart for CLUSTER_GONE_MS, and nobody knows
-    CLUSTER_CONFIRM_MS = 900, // so long a registration waits for the server's word: at most 1 s, with a tick
+    // Names are published once more after this time: two servers may be apart unnoticed for CLUSTER_GONE_MS.
+    CLUSTER_CLAIM_LATE_MS = 5000,
+    CLUSTER_CONFIRM_MS = 900, // how long a registration waits for the server's PONG: 1 s at most, with a tick
     CLUSTER_LIST_MS = 1000,
     CLUSTER_PING_MS = 2000,
     CLUSTER_PONG_MS = 5000,
-    CLUSTER_GREETING_MS = 2000, // who isn't known as a NATS server by then is left
+    CLUSTER_GREETING_MS = 2000, // the time in which a server must have accepted the hub
     CLUSTER_HELD_MS_MAX = 25 * 3600 * 1000,
 };
 
-// Claims and lists have numbers from here on: no request has one of them.
+// Numbers of claims and lists begin here, above all numbers of requests.
 #define LINK_NUMBERS_FROM (UINT64_C(1) << 53)
 
-// --- Requests between hubs: this one's at others, others' here
+// --- Requests between hubs: outbound and inbound
 
 struct outbound_request {
     union {
-        struct hash_node node; // of outbound_requests.by_number
-        struct remote_end end; // once it is over, as it travels
+        struct hash_node node; // in outbound_requests.by_number
+        struct remote_end end; // the mail that reports the request's end
     };
-    struct list link; // in outbound_requests.untaken, or among what its taker owes
+    struct list link; // in outbound_requests.unacked, or in its taker's `outbound`
     uint64_t number;
     uint64_t sent_ms;
-    struct cluster_member *taker; // the hub that has it; NULL: none has said so yet
-    bool is_cancelled;            // its source waits for its answer still
+    struct cluster_member *taker; // the hub that has taken the request; NULL: no hub has said so yet
+    bool is_cancelled;            // the request was cancelled, and its source still waits for the answer
 };
 
 struct outbound_requests {
     struct hash_table by_number;
-    struct list unacked; // oldest first
+    struct list unacked; // requests without a taker, oldest first
     struct freelist freelist;
-    uint64_t secret; // of the hash
+    uint64_t secret; // secret of the hash
     struct quota *quota;
 };
 
-// Where a request is answered.
+// Where a request must be answered: at a hub, or at a client of the server.
 struct reply_place {
-    struct cluster_member *hub; // that asked; NULL: a client did
-    uint64_t number;            // under which it did; 0: a client did
-    const uint8_t *reply;       // of a client
+    struct cluster_member *hub; // the hub that sent the request; NULL: a client did
+    uint64_t number;            // the hub's number of the request; 0: a client sent it
+    const uint8_t *reply;       // the client's reply subject; NULL for a hub
     uint32_t reply_bytes;
 };
 
 struct inbound_request {
-    struct list by_hub;        // among what its hub has asked, or what no hub has
-    struct list untold;        // in inbound_requests.untold, until its hub knows that it was taken
-    struct hash_node node;     // of inbound_requests.by_number, where a hub asked
-    struct exchange *exchange; // whose answer is its
-    struct reply_place place;  // a client's subject lies behind this
+    struct list by_hub;        // in its hub's `inbound`, or in inbound_requests.client_requests
+    struct list untold;        // in inbound_requests.untold until its hub knows that the request was taken
+    struct hash_node node;     // in inbound_requests.by_number, for a request of a hub
+    struct exchange *exchange; // the exchange whose answer is sent back
+    struct reply_place place;  // a client's subject is stored in `reply`
     uint64_t came_ms;
-    struct nats_subscription *subscription; // under which it came; NULL: that is gone
+    struct nats_subscription *subscription; // the subscription of its subject, or NULL
     uint8_t reply[];
 };
 
 struct inbound_requests {
     struct hash_table by_number;
-    struct list untold;          // oldest first
-    struct list client_requests; // of clients
+    struct list untold;          // requests whose hubs don't know yet that they were taken, oldest first
+    struct list client_requests; // requests of clients
     struct freelist freelist;
-    uint64_t secret; // of the hash
+    uint64_t secret; // secret of the hash
     struct quota *quota;
 };
 
 // --- The link
 
-// The last fault that a server named or showed, and when the fault was logged.
+// The last logged fault of a server, and when it was logged.
 struct link_fault {
     uint64_t hash, ms;
 };
 
 struct link {
     struct shard *shard;
-    const struct transport *transport; // that is spoken there
+    const struct transport *transport; // the transport of the link's peer
     enum link_state state;
-    // The servers of the settings, and behind them those that a server has named.
+    // The servers of the settings first, then servers that a server has named.
     struct cluster_server servers[2 * CLUSTER_SERVERS_MAX];
-    uint32_t server_count, server;                 // the one that is dialled, or that the link is to
-    struct host_lookup lookup;                     // of a server whose host is a name: where it is
-    char server_text[NATS_URL_HOST_BYTES_MAX + 8]; // as the log names it
-    int socket;                                    // while it is DIALLING
-    struct reconnect_backoff backoff;              // the pause before the next dial
+    uint32_t server_count, server;                 // `server`: the one that is dialled or linked
+    struct host_lookup lookup;                     // addresses of a server whose host is a name
+    char server_text[NATS_URL_HOST_BYTES_MAX + 8]; // the server's name in the log
+    int socket;                                    // the socket that connects while DIALLING; else -1
+    struct reconnect_backoff backoff;              // gives the pause before the next dial
     struct timer timer;
-    bool has_left;                     // it has said that it goes
-    bool listens;                      // somebody here has subscribed to presence, as its last beat said
-    bool is_missing;                   // other hubs have lost events for subscribers here, who are to be told
-    struct peer *peer;                 // from GREETING on
-    struct hub_name hub;               // this hub's name, as long as the peer lives
-    struct realm realm, former;        // under which names are subscribed
-    uint64_t pings, pongs;             // that were said, that were heard
-    uint64_t pinged_ms, unanswered_ms; // when the last PING was said; since when one waits for its PONG
-    uint64_t entered_ms, up_ms;        // since when it has a peer; since when it is UP
-    uint64_t beat_ms, turned_ms;       // when it last beat; when the shard's last turn began
-    uint64_t numbers;                  // of claims and lists, that were given
-    uint64_t claimed_serial, late_serial; // of agents: up to which names were said again, and once more
-    uint8_t nonce[NKEY_NONCE_BYTES_MAX];  // that the server wants to have signed
-    uint32_t nonce_bytes;                 // 0: it doesn't
-    struct link_fault faults[2 * CLUSTER_SERVERS_MAX]; // of each server
-    bool has_fault;                                    // the dial or link under way has shown one
+    bool has_left;              // this hub has announced its end
+    bool listens;               // this hub's last beat said that a client is subscribed to presence
+    bool is_missing;            // other hubs have dropped events; subscribers here aren't told yet
+    struct peer *peer;          // from GREETING on; else NULL
+    struct hub_name hub;        // this hub's name while the link has a peer
+    struct realm realm, former; // REALMs under which names are subscribed
+    uint64_t pings, pongs;      // PINGs sent, PONGs received
+    // When the last PING was sent; since when a PING waits for its PONG.
+    uint64_t pinged_ms, unanswered_ms;
+    uint64_t entered_ms, up_ms; // since when there is a peer; since when the link is UP
+    // When this hub beat last; when the shard's last turn began.
+    uint64_t beat_ms, turned_ms;
+    uint64_t numbers; // the last number of a claim or list
+    // Serials of the last agents whose names were published again after CLUSTER_CLAIM_AGAIN_MS, and after
+    // CLUSTER_CLAIM_LATE_MS.
+    uint64_t claimed_serial, late_serial;
+    uint8_t nonce[NKEY_NONCE_BYTES_MAX];               // the server's nonce, which the hub must sign
+    uint32_t nonce_bytes;                              // 0: the server has sent no nonce
+    struct link_fault faults[2 * CLUSTER_SERVERS_MAX]; // one for each server
+    bool has_fault;                                    // the current dial or link has logged a fault
     struct nats_subscriptions subscriptions;
     struct cluster_members members;
     struct outbound_requests outbound;
     struct inbound_requests inbound;
-    struct attachment *target; // room for whom a subject names
+    struct attachment *target; // room for the target that a subject names
 };
 
-// Returns the server that is dialled, or that the link is to.
+// Returns the server that is dialled or linked.
 static inline const struct cluster_server *link_server(const struct link *link) {
     assert(link->server < link->server_count);
     return &link->servers[link->server];
 }
 
-// Whether other hubs can be spoken to.
+// Returns whether messages to other hubs can be sent.
 static inline bool link_is_open(const struct link *link) {
     return link->state == LINK_UP && link->peer && link->peer->state == PEER_OPEN;
 }
 
-// The shard's; NULL: it isn't shard 0, or there are no other hubs.
+// Returns the shard's link; NULL: this isn't shard 0, or there is no cluster.
 static inline struct link *cluster_of(const struct shard *shard) {
     return shard->states[FEATURE_CLUSTER];
 }
-// The same, if this is its peer; NULL: it is being closed.
+// Returns the shard's link if `peer` is its peer; NULL: the peer is being closed.
 static inline struct link *link_of(const struct shard *shard, const struct peer *peer) {
     struct link *link = cluster_of(shard);
     assert(link && peer);

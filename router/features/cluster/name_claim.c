@@ -18,9 +18,9 @@ static struct order *order_at(struct list *node) {
     return list_entry(node, struct order, by_table);
 }
 
-// --- Saying
+// --- Publishing names
 
-// False: no subject can bear the name.
+// Publishes a message about a name. Returns false if no subject can have the name.
 static bool publish_name(struct link *link, const char *id, size_t bytes, uint64_t number, const char *user,
                          struct text *json) {
     struct hub_words words = {
@@ -29,7 +29,7 @@ static bool publish_name(struct link *link, const char *id, size_t bytes, uint64
     return nats_publish(link, &words, json);
 }
 
-// Writes that this hub holds the name, and for how long.
+// Writes that this hub holds the name, and for how long, in ms.
 static void put_holding(struct text *json, const struct shard *shard, const struct agent *agent) {
     assert(agent->held_since_ms <= shard_now_ms(shard));
     reply_data_number(json, "ageMs", (int64_t)(shard_now_ms(shard) - agent->held_since_ms));
@@ -52,7 +52,8 @@ static void give_up(struct link *link, const struct agent *agent) {
     registry_yield(link->shard, link->peer->name, agent);
 }
 
-// Judges a name that two hubs hold. The lesser NODE alone judges, so that not both think that they stay: the younger yields, a child never.
+// Decides about a name that two hubs hold. Only the hub with the lesser NODE decides, so that both don't keep the name.
+// The younger agent yields; a child never yields.
 static void judge(struct link *link, struct cluster_member *member, const char *id, size_t bytes,
                   uint64_t age_ms, bool is_child) {
     struct shard *shard = link->shard;
@@ -117,15 +118,16 @@ bool name_claim_yield(struct link *link, const struct hub_message *message) {
     return true;
 }
 
-// --- Asked
+// --- Questions of other hubs
 
-// Whether it may be taken as one at this hub might take it: where users are on, by who has it alone.
+// Returns whether an agent of another hub may take over the name here. The same rule holds between agents of one hub:
+// with a users file, only the owner's user may.
 static bool may_be_taken(const struct shard *shard, const struct agent *agent, const struct user *user) {
     return shard->settings->takeover && !agent->child &&
            (!shard->settings->users || (user && identity_same(user, agent->owner)));
 }
 
-// Whether this hub has the name, or comes first for it.
+// Returns whether this hub holds the name, or has the earlier claim to it.
 static bool is_held(struct link *link, struct cluster_member *member, const struct name_words *words,
                     const struct user *user) {
     struct shard *shard = link->shard;
@@ -138,7 +140,7 @@ static bool is_held(struct link *link, struct cluster_member *member, const stru
     if (order && is_lesser(link, member))
         return true;
     if (order)
-        registry_claimed(shard, order, true); // it gives way at once
+        registry_claimed(shard, order, true); // the claim here fails at once
     return false;
 }
 
@@ -167,7 +169,7 @@ bool name_claim_take(struct link *link, const struct hub_message *message) {
     if (words.bytes == SIZE_MAX)
         return false;
     const struct agent *agent = agents_find(&link->shard->agents, words.id, words.bytes);
-    if (words.has_age && agent) // nobody claims the name
+    if (words.has_age && agent) // a message with an age is no claim: a hub tells that it holds the name
         judge(link, member, words.id, words.bytes, words.age_ms, words.is_child);
     bool is_told = words.attaches  ? agent && !agent->here_only
                    : words.has_age ? agent && !is_lesser(link, member)
@@ -177,7 +179,7 @@ bool name_claim_take(struct link *link, const struct hub_message *message) {
     return true;
 }
 
-// --- Answered
+// --- Answers of other hubs
 
 static struct attach_query *attach_of(const struct shard *shard, uint64_t number) {
     LIST_EACH (struct attach_query, query, &shard->attach_queries, link)
@@ -207,7 +209,7 @@ void name_claim_answer(struct link *link, const struct hub_message *message) {
         judge(link, member, words.id, words.bytes, words.age_ms, words.is_child);
 }
 
-// --- Asking
+// --- Questions to other hubs
 
 static void ask(struct link *link, struct order *order) {
     struct shard *shard = link->shard;
@@ -219,7 +221,7 @@ static void ask(struct link *link, struct order *order) {
     text_put(&json, shard->settings->takeover ? ",\"takeover\":true}" : ",\"takeover\":false}");
     if (!publish_name(link, order->agent_id, order->agent_id_bytes, order->claim_number,
                       order->owner ? order->owner->name : NULL, &json))
-        registry_claimed(shard, order, false); // it exists here alone
+        registry_claimed(shard, order, false); // no subject can have the name, so other hubs can't hold it
 }
 
 // Returns the first claim that no hub was asked about yet. Such claims are the last ones of the list.
@@ -253,7 +255,7 @@ static void close_all(struct shard *shard) {
         remote_attach_over(shard, list_entry(queries->next, struct attach_query, link), ATTACH_DOWN);
 }
 
-// --- The answer to a registration waits for the server
+// --- Registrations that wait for the server's PONG
 
 static struct order *first_unconfirmed(const struct shard *shard) {
     const struct list *orders = &shard->barrier;
@@ -282,7 +284,8 @@ static void follow_confirmations(struct link *link) {
 void name_claim_link_stands(struct link *link) {
     LIST_EACH (struct order, order, &link->shard->barrier, by_barrier)
         order->barrier_ping = 0;
-    link->claimed_serial = link->late_serial = link->shard->agents.serials; // lists are compared
+    // Older names are compared by lists
+    link->claimed_serial = link->late_serial = link->shard->agents.serials;
 }
 
 void name_claim_pong(struct link *link) {
@@ -305,7 +308,7 @@ void name_claim_follow(struct link *link) {
     }
     struct list *node = first_unasked(link->shard);
     if (node != &claims->orders)
-        nats_follow_registry(link); // the names are subscribed before they are asked for
+        nats_follow_registry(link); // the names must be subscribed before other hubs are asked
     for (struct list *next; node != &claims->orders && link_is_open(link); node = next) {
         next = node->next;
         ask(link, order_at(node));
@@ -332,7 +335,8 @@ static void expire(struct link *link) {
             remote_attach_over(shard, query, ATTACH_NOBODY);
 }
 
-// Agents stand in the order of their serials, and have been held in that order.
+// Publishes again the names of agents that have been held for age_ms. *said is the serial of the last agent published.
+// The list of agents is in the order of serials, and of times.
 static void claim_again(struct link *link, uint64_t *said, uint64_t age_ms) {
     const struct shard *shard = link->shard;
     const struct list *all = &shard->agents.all, *node = all->prev;
@@ -356,7 +360,7 @@ static void claim_again(struct link *link, uint64_t *said, uint64_t age_ms) {
     }
 }
 
-// The lesser NODE asks a hub that it first hears, or again, what it holds.
+// Asks new members for the names they hold. Only the hub with the lesser NODE asks.
 static void compare_new(struct link *link) {
     LIST_EACH (struct cluster_member, member, &link->members.all, link) {
         bool is_asked = link_is_open(link) && member->is_new && member->is_served && is_lesser(link, member);

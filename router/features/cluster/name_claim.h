@@ -1,23 +1,27 @@
-// An agentId is held once in a cluster: other hubs are asked for a name before its registration counts, and the answer waits until the
-// server knows the names. Where two hubs hold one, since they were apart, the one of the lesser NODE judges, by ages. On shard 0.
+// An agentId may be held at one hub of a cluster alone. Before a registration counts, other hubs are asked for its
+// name, and the registration's answer waits until the server has subscribed the names. If two hubs hold one name after
+// they were apart, the hub with the lesser NODE decides by the ages. On shard 0.
 #pragma once
 
 #include "router/features/cluster/hub_message.h"
 
-// Once a turn: asks what is to be asked, behind the subscriptions; without a link nobody is asked.
+// Asks other hubs about new claims, after the subscriptions are sent. Without a link no hub is asked. Called once a
+// turn.
 void name_claim_follow(struct link *link);
-// Each tick: what has waited too long waits no more; names are said again a second after their registration.
+// Ends claims that have waited too long, and publishes names again 1 s and 5 s after their registration. Called each
+// tick.
 void name_claim_tick(struct link *link);
-// The link stands: who waited for another one's PONG waits for this one's.
+// Makes registrations that waited for a PONG of the former link wait for a PONG of this link.
 void name_claim_link_stands(struct link *link);
-// PONG came.
+// Confirms the registrations that waited for this PONG.
 void name_claim_pong(struct link *link);
 
-// Another hub asks for a name, or says that it holds the name. False: it can't be read.
+// Takes a message of another hub that asks for a name, or tells that it holds the name. Returns false if the message
+// can't be read.
 bool name_claim_take(struct link *link, const struct hub_message *message);
-// Takes another hub's answer, or the server's that nobody is there.
+// Takes another hub's answer, or the server's report that no other hub has the name.
 void name_claim_answer(struct link *link, const struct hub_message *message);
-// Another hub says that a name is to yield here. False: it can't be read.
+// Gives up a name, because another hub has decided so. Returns false if the message can't be read.
 bool name_claim_yield(struct link *link, const struct hub_message *message);
-// A brief list came of what another hub holds: a JSON array.
+// Compares the names that another hub holds with this hub's. `agents` is a JSON array of a brief list.
 void name_claim_compare(struct link *link, const struct hub_message *message, struct span agents);

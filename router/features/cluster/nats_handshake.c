@@ -7,7 +7,7 @@
 #include "router/features/cluster/nats_publish.h"
 #include "router/registry/claim_table.h"
 
-// --- Who it is
+// --- Credentials
 
 static void put_member(struct text *out, const char *key, const char *value) {
     assert(*key);
@@ -19,7 +19,8 @@ static void put_member(struct text *out, const char *key, const char *value) {
     text_string(out, value, strlen(value));
 }
 
-// A key, and a JWT that says whose it is: it signs what the server has just made up. False: what is wrong was said.
+// Puts a signature of the server's nonce, with the JWT of the key or the key itself. Returns false if the credentials
+// can't be used; the fault has been logged then.
 static bool put_signature(struct text *out, struct link *link) {
     const struct cluster_settings *settings = link->shard->hub->settings.cluster->settings;
     struct nats_creds creds;
@@ -54,8 +55,8 @@ static bool put_connect(struct text *out, struct link *link) {
     return good;
 }
 
-// Subscribes to what all hubs say, to what is said to this hub alone, and to the questions of programs that look for services of NATS:
-// to all, of this name, of this instance (nats_service.c).
+// Subscribes to messages for all hubs, to messages for this hub, and to questions of programs that look for services of
+// NATS: for all services, for this name, for this instance (nats_service.c).
 static void put_own(struct text *out, const struct link *link) {
     static const char *const verbs[] = {"PING", "INFO", "STATS"};
     static const char *const names[] = {"", "." SERVICE_NAME, "." SERVICE_NAME "."};
@@ -66,14 +67,14 @@ static void put_own(struct text *out, const struct link *link) {
     snprintf(lines, sizeof lines, "SUB patchbay.%s.hub.%.*s.> 1\r\nSUB patchbay.%s.hubs.> 2\r\n", cluster,
              hub->bytes, hub->text, cluster);
     text_put(out, lines);
-    for (unsigned at = 0; at < 9; at++) { // each hub gets one
+    for (unsigned at = 0; at < 9; at++) { // each hub has its own queue group, so each hub gets a copy
         snprintf(lines, sizeof lines, "SUB $SRV.%s%s%.*s %.*s %u\r\n", verbs[at / 3], names[at % 3],
                  at % 3 == 2 ? hub->bytes : 0, hub->text, hub->bytes, hub->text, 3 + at);
         text_put(out, lines);
     }
 }
 
-// A hub that drains has no names any more.
+// Follows the registry. A hub that drains subscribes to no names.
 static void put_names(struct link *link, struct text *out) {
     struct shard *shard = link->shard;
     struct nats_scope scope = {shard->hub->settings.cluster->name, &link->realm, &link->former, &link->hub};
@@ -111,7 +112,7 @@ void nats_follow_registry(struct link *link) {
     nats_write(link, &out);
 }
 
-// --- Other servers, which the server names: they are dialled, too
+// --- Other servers that the server names, and that the hub may dial
 
 static bool is_known(const struct link *link, const struct cluster_server *server) {
     const struct address *address = &server->address;
@@ -126,7 +127,7 @@ static bool is_known(const struct link *link, const struct cluster_server *serve
     return false;
 }
 
-// Forgets the servers that servers named before. The settings' own servers stay, and so does the server of the link.
+// Forgets servers that a server has named. Keeps the settings' servers and the server of the link.
 static void forget_learned(struct link *link) {
     uint32_t own = link->shard->hub->settings.cluster->settings->server_count;
     assert(link->server < link->server_count);
@@ -141,8 +142,8 @@ static bool is_numeric(const char *host) {
     return host[strspn(host, "0123456789.")] == '\0' || strchr(host, ':');
 }
 
-// Adds a server that the link's server has named. The hub shows the new server the same credentials. Where the new server is a mere
-// address, its certificate must be for the name of the link's server, as certificates of such servers are.
+// Adds a server that the link's server has named. The hub will use the same credentials there. If the new server is a
+// numeric address, its certificate must have the name of the link's server, as is usual in NATS clusters.
 static void learn_server(struct link *link, const char *url, size_t bytes) {
     const struct cluster_server *own = link_server(link);
     struct cluster_server fresh = *own;
@@ -154,7 +155,7 @@ static void learn_server(struct link *link, const char *url, size_t bytes) {
         return;
     if (!is_numeric(fresh.url.host) || is_numeric(own->shown))
         memcpy(fresh.shown, fresh.url.host, sizeof fresh.shown);
-    // INFO comes before anybody has shown who they are.
+    // INFO may come before the server has shown who it is.
     const struct cluster_settings *settings = link->shard->hub->settings.cluster->settings;
     bool has_room = link->server_count < sizeof link->servers / sizeof *link->servers;
     if (has_room && (settings->insecure || cluster_server_is_safe(settings, &fresh)))
@@ -177,8 +178,8 @@ static void learn_servers(struct link *link, const uint8_t *bytes, struct span u
     }
 }
 
-// Why a server is left: without headers there is nothing to be said, and who asks for TLS is shown no credential without it.
-// NULL: it isn't.
+// Returns why a server can't be used, or NULL. Hubs need headers. Without TLS a hub shows no credential to a server
+// that must have TLS.
 static const char *fault_of(const struct link *link, const struct nats_info *info, bool secure) {
     if (!info->headers)
         return "it knows no headers";
@@ -211,8 +212,8 @@ void nats_handshake_info(struct shard *shard, struct link *link, const uint8_t *
         peer_close(shard, link->peer, COUNTER_NONE);
         return;
     }
-    // Whoever is dialled is told a password or a token. (A key but signs.) What is said before TLS anybody may have said, who then could
-    // name a server of his own.
+    // A dialled server gets the hub's password or token; a key only signs. INFO before TLS may be forged, and could
+    // name an attacker's server. Such an INFO is ignored if the hub has a password or token.
     if (link->state != LINK_GREETING || !secure || !(url->password[0] || url->token[0]))
         learn_servers(link, bytes, info.connect_urls);
     atomic_store_explicit(&shard->hub->link_payload_bytes_max, info.payload_bytes_max, memory_order_relaxed);
@@ -228,8 +229,8 @@ void nats_handshake_info(struct shard *shard, struct link *link, const uint8_t *
         connect_to(link);
 }
 
-// Begins TLS. Drops the bytes behind INFO: anybody may have sent them, and they must not be taken for bytes of TLS. The hub's own
-// lines wait until the server has shown who it is.
+// Begins TLS. Ends the link if bytes have come behind INFO: anybody may have sent them, and they must not be read as
+// bytes of TLS. The hub's own lines wait until the server has shown who it is.
 void nats_handshake_secure(struct link *link) {
     struct shard *shard = link->shard;
     struct peer *peer = link->peer;

@@ -1,16 +1,17 @@
-// How the hub and its NATS server come to know each other: what the server says of itself, who the hub is, and what the hub wants to hear,
-// at first and as its agents change.
+// The handshake with the NATS server: the server's INFO, the hub's credentials, and the subscriptions, at first and
+// when agents change.
 #pragma once
 
 #include "router/features/cluster/link.h"
 
-#define SERVICE_NAME "patchbay" // as which a hub shows among the services of NATS
+#define SERVICE_NAME "patchbay" // the hub's name among the services of NATS
 
-enum { NATS_SIDS_OWN = 11 }; // subscriptions of the hub's own: the first ones
+enum { NATS_SIDS_OWN = 11 }; // number of the hub's own subscriptions, which come first
 
-// INFO came, the first one or another.
+// Takes an INFO of the server: the first, or a later one.
 void nats_handshake_info(struct shard *shard, struct link *link, const uint8_t *bytes, struct span argument);
-// The turn in which INFO came ends, and TLS begins.
+// Begins TLS at the end of the turn in which INFO came.
 void nats_handshake_secure(struct link *link);
-// SUB and UNSUB, as the registry asks for; of a hub that drains nobody is to find the names any more.
+// Sends SUB and UNSUB until the subscriptions match the registry. A hub that drains removes the subscriptions of all
+// names.
 void nats_follow_registry(struct link *link);

@@ -15,7 +15,7 @@ static void lose(struct link *link) {
     peer_close(link->shard, link->peer, COUNT_CLOSED_NO_MEMORY);
 }
 
-// The text becomes a parcel. NULL: there is no memory, and the link is lost.
+// Makes a parcel of the text. Returns NULL without memory: then the link is closed.
 static struct parcel *take_text(struct link *link, struct text *text) {
     struct parcel *parcel =
         text->failed ? NULL : parcel_own(&link->shard->parcels, text->bytes, text->length);
@@ -61,7 +61,7 @@ size_t nats_publish_room(const struct link *link) {
     return room < PART_BYTES_MAX ? (size_t)room : PART_BYTES_MAX;
 }
 
-// 0: no subject can bear the name.
+// Writes the subject. Returns its bytes; 0: no subject can have the name.
 static size_t put_subject(const struct link *link, const struct hub_words *words,
                           char out[SUBJECT_BYTES_MAX]) {
     const char *cluster = link->shard->hub->settings.cluster->name;
@@ -91,7 +91,7 @@ bool nats_publish(struct link *link, const struct hub_words *words, struct text 
     envelope.subject_bytes = put_subject(link, words, subject);
     if (is_answered)
         envelope.reply_bytes = answer_subject_put(&shard->across.answers, words->number, reply);
-    // A member that hears a hub that has left would take that hub for present again.
+    // After a hub has announced its end, another message would make members add the hub again.
     struct parcel *parcel = envelope.subject_bytes && !link->has_left ? take_text(link, json) : NULL;
     if (parcel && remote_target_put_head(shard, parcel, &envelope, &bytes) == ERROR_NONE) {
         send_queue_required(shard, link->peer, parcel);

@@ -1,4 +1,4 @@
-// The transport of the NATS server, on shard 0: receives what the server says, and other hubs through the server.
+// The transport of the NATS server, on shard 0: receives messages of the server, and of other hubs through the server.
 
 #include <assert.h>
 #include <string.h>
@@ -25,7 +25,7 @@
 #include "router/rights/authn.h"
 #include "router/routing/route.h"
 
-// --- Coming and going
+// --- Begin and end
 
 static bool nats_enter(struct shard *shard, struct peer *peer) {
     struct link *link = cluster_of(shard);
@@ -54,7 +54,7 @@ static void nats_refuse(struct shard *shard, struct peer *peer) {
     peer_close(shard, peer, COUNTER_NONE);
 }
 
-// A link keeps why its server's records can't be opened.
+// Logs why the server's records can't be opened, and closes the link's peer.
 static bool nats_end(struct shard *shard, struct peer *peer, enum peer_end_reason why) {
     if (why != PEER_END_RECORDS)
         return false;
@@ -73,21 +73,21 @@ static bool span_is(const struct hub_message *message, struct span span, const c
     return bytes > 0 && span.bytes == bytes && memcmp(message->bytes + span.at, text, bytes) == 0;
 }
 
-// Whether it is an event that hubs themselves publish.
+// Returns whether a message is an event that hubs themselves publish.
 static bool is_of_hubs(const struct hub_message *message) {
     enum { BYTES = sizeof EVENT_OF_HUB - 1 };
     struct span name = message->subject.token;
     return name.bytes > BYTES && span_is(message, (struct span){name.at, BYTES}, EVENT_OF_HUB, BYTES);
 }
 
-// Whether the payload is JSON, which then is known.
+// Returns whether the payload is valid JSON, and sets message->json.
 static bool judge_json(struct hub_message *message) {
     uint32_t bytes = message->arrival->unit->body_bytes;
     message->json.bytes = bytes && json_valid(message->body, bytes) ? bytes : 0;
     return message->json.bytes > 0;
 }
 
-// Numbers that are no request's are a claim's or a list's.
+// Takes an answer. Numbers from LINK_NUMBERS_FROM on belong to claims and lists, and smaller numbers to requests.
 static bool take_answer(struct link *link, struct hub_message *message) {
     assert(message->subject.kind == SUBJECT_ANSWER);
     if (message->subject.number < LINK_NUMBERS_FROM) {
@@ -108,7 +108,7 @@ static bool take_answer(struct link *link, struct hub_message *message) {
     return true;
 }
 
-// Takes a report on a request's progress, from the hub that has the request. The report must not be a call.
+// Takes a report on a request's progress, from the hub that has the request. Returns false if the report can't be read.
 static bool take_progress(struct link *link, struct hub_message *message) {
     struct shard *shard = link->shard;
     uint64_t number = 0;
@@ -122,7 +122,7 @@ static bool take_progress(struct link *link, struct hub_message *message) {
     return true;
 }
 
-// An event that a hub tells of its agents.
+// Takes an event that a hub publishes about its agents.
 static bool take_presence(struct link *link, struct hub_message *message) {
     struct cluster_member *member = message->member;
     return member && judge_json(message) &&
@@ -130,7 +130,7 @@ static bool take_presence(struct link *link, struct hub_message *message) {
             remote_presence_take(link->shard, &member->presence, &member->hub, message->body, message->json));
 }
 
-// Approvers hear of what a hub holds that has this hub's REALM, or had it before.
+// Tells approvers here of messages that another hub holds, if that hub has this hub's REALM or its former one.
 static bool take_approval(struct link *link, const struct hub_message *message) {
     const struct cluster_member *member = message->member;
     const struct text body = {.bytes = (char *)message->body, .length = message->json.bytes};
@@ -141,7 +141,7 @@ static bool take_approval(struct link *link, const struct hub_message *message) 
     return true;
 }
 
-// Takes a message of a hub to another hub, or to all hubs, in JSON. False: the message can't be read.
+// Takes a JSON message of a hub to another hub, or to all hubs. Returns false if the message can't be read.
 static bool take_json(struct link *link, const struct hub_message *message) {
     assert(message->member && message->json.bytes);
     switch (message->subject.kind) {
@@ -165,7 +165,7 @@ static bool take_json(struct link *link, const struct hub_message *message) {
     }
 }
 
-// False: it can't be read, or isn't for anybody here.
+// Takes a message of the server. Returns false if the message can't be read, or isn't for this hub.
 static bool take_known(struct link *link, struct hub_message *message) {
     enum subject_kind kind = message->subject.kind;
     bool is_named = kind <= SUBJECT_NAME, is_hubs = kind >= SUBJECT_HUBS_BEAT;
@@ -174,14 +174,14 @@ static bool take_known(struct link *link, struct hub_message *message) {
     struct span realm = message->subject.realm;
     bool is_ours = is_named ? span_is(message, realm, link->realm.text, link->realm.bytes) ||
                                   span_is(message, realm, link->former.text, link->former.bytes)
-                            : is_hubs || !message->subject.hub.bytes || // an answer, by answer_subject_number
+                            : is_hubs || !message->subject.hub.bytes || // an answer names no hub
                                   span_is(message, message->subject.hub, link->hub.text, link->hub.bytes);
     if (link->state < LINK_JOINING || !is_ours)
         return false;
     if (kind == SUBJECT_HUBS_BEAT)
         return judge_json(message) && heartbeat_take(link, message);
     if (message->header.is_present && !(message->member = heartbeat_receive(link, &message->header.hub)))
-        return true; // of a link that has ended
+        return true; // from a link that has ended
     if (kind == SUBJECT_ANSWER)
         return take_answer(link, message);
     if (kind == SUBJECT_EVENT && is_of_hubs(message))
@@ -210,7 +210,7 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
     assert(shard->across.answers.bytes > 0);
     message.subject.kind = SUBJECT_ANSWER;
     message.subject.number = answer_subject_number(&shard->across.answers, message.bytes, said->subject);
-    if (message.subject.number) { // what the answer reads is fetched
+    if (message.subject.number) { // prefetches what the answer needs
         hash_table_fetch(&link->outbound.by_number,
                          hash_table_hash(message.subject.number, link->outbound.secret));
         pending_fetch(&shard->pending, message.subject.number);
@@ -223,7 +223,7 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
         stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_UNREADABLE));
 }
 
-// All shards are told, and that it ends, when it does.
+// Tells all shards that the link is up. Makes the order in advance that tells its end. Returns false without memory.
 static bool announce(struct shard *shard, struct peer *peer) {
     assert(!peer->leave_order);
     peer->leave_order = order_create(shard, ORDER_LEAVE, peer->name);
@@ -233,7 +233,8 @@ static bool announce(struct shard *shard, struct peer *peer) {
     return order != NULL;
 }
 
-// PONG came: what was subscribed before counts, and others may be asked for what isn't here.
+// Makes the link UP: the first PONG shows that the server has the subscriptions. Other hubs may get requests from now
+// on.
 static void welcome(struct shard *shard, struct link *link) {
     if (link->state != LINK_JOINING)
         return;
@@ -274,7 +275,7 @@ static void nats_take(struct shard *shard, struct peer *peer, struct frame *fram
         break;
     case NATS_ERR:
         link_note_error(link, bytes + said.argument.at,
-                        said.argument.bytes); // where it is the end, the server closes
+                        said.argument.bytes); // after a fatal error the server closes the connection
         break;
     default:
         break;
@@ -283,7 +284,7 @@ static void nats_take(struct shard *shard, struct peer *peer, struct frame *fram
 
 // --- Time
 
-// Whether the server answers: it is asked every 2 s, and lost once an answer is 5 s late.
+// Returns whether the server has not answered a PING for 5 s. Sends a PING every 2 s.
 static bool is_mute(struct link *link) {
     uint64_t now_ms = shard_now_ms(link->shard);
     assert(link->pings >= link->pongs);
@@ -314,7 +315,7 @@ static void tick_peer(struct shard *shard, struct link *link) {
         return;
     if (is_up ? is_mute(link) : shard_now_ms(shard) - link->entered_ms >= CLUSTER_GREETING_MS)
         peer_close(shard, link->peer, COUNTER_NONE);
-    else if (link_is_open(link)) // asking the server may have found no memory
+    else if (link_is_open(link)) // the PING may have closed the peer for want of memory
         tick_members(link);
     if (link->peer && link->peer->state == PEER_OPEN)
         wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + CLUSTER_TICK_MS);
@@ -340,7 +341,7 @@ static void nats_tick(struct shard *shard, struct timer *timer, unsigned kind) {
     }
 }
 
-// A hub that stood still drops its link, before anything that came is read.
+// Closes the link of a hub that stood still, before anything that came meanwhile is read.
 static void nats_awake(struct shard *shard) {
     struct link *link = cluster_of(shard);
     if (!link)
@@ -369,7 +370,7 @@ static void follow_settings(struct link *link) {
         heartbeat_realm(link);
 }
 
-// Names are subscribed before other hubs are told that their agents are there.
+// Subscribes to names before other hubs are told of their agents.
 static void follow_names(struct shard *shard) {
     struct link *link = cluster_of(shard);
     if (!link || link->state < LINK_JOINING || link->peer->state != PEER_OPEN)

@@ -7,7 +7,7 @@
 #include "router/features/cluster/nats_handshake.h"
 #include "router/features/cluster/nats_publish.h"
 
-enum { ENDPOINT_BYTES = 512, ANSWER_BYTES_MAX = 1 << 20 }; // of an endpoint besides its name
+enum { ENDPOINT_BYTES = 512, ANSWER_BYTES_MAX = 1 << 20 }; // ENDPOINT_BYTES: of an endpoint besides its name
 
 enum verb { VERB_PING, VERB_INFO, VERB_STATS, VERBS_COUNT };
 static const struct {
@@ -16,7 +16,7 @@ static const struct {
                         [VERB_INFO] = {"$SRV.INFO", "info"},
                         [VERB_STATS] = {"$SRV.STATS", "stats"}};
 
-// An agent under its own name; what several can offer, with what it is before it: "method-build".
+// Puts an endpoint. An agent has its own name. Other names have their kind before them: "method-build".
 static void put_endpoint(struct text *out, const struct nats_subscription *present, enum verb verb) {
     enum { NS_A_MS = 1000000 };
     static const char *const kinds[] = {[SUBJECT_AGENT] = "",
@@ -42,14 +42,14 @@ static void put_endpoint(struct text *out, const struct nats_subscription *prese
     text_put(out, "}");
 }
 
-// As many as the server lets pass in one message.
+// Puts as many endpoints as fit in one message of the server.
 static void put_endpoints(struct text *out, const struct link *link, enum verb verb) {
     uint64_t max = atomic_load_explicit(&link->shard->hub->link_payload_bytes_max, memory_order_relaxed);
     max = max < ANSWER_BYTES_MAX ? max : ANSWER_BYTES_MAX;
     const char *between = "";
     text_put(out, ",\"endpoints\":[");
     LIST_EACH (const struct nats_subscription, present, &link->subscriptions.all, link) {
-        if (present->kind > SUBJECT_COMMAND) // nobody there answers
+        if (present->kind > SUBJECT_COMMAND) // nobody answers requests of this kind
             continue;
         if (out->length + 2 * present->bytes + ENDPOINT_BYTES > max)
             break;
@@ -94,7 +94,7 @@ bool nats_service_take(struct link *link, const uint8_t *bytes, const struct nat
                      (said->subject.bytes == length || subject[length] == '.');
         if (!is_it)
             continue;
-        // Nothing is said where nobody reads it, or before a link that takes no more.
+        // No answer is needed without a reply subject, or sent when the link's queue is full.
         if (link->state != LINK_UP || !said->reply.bytes || !queue_limit_has_room(link->shard, link->peer))
             return true;
         text_init(&body);

@@ -56,7 +56,7 @@ static struct nats_subscription *nats_subscriptions_add(struct nats_subscription
     return present;
 }
 
-// Counts one more member under a subject.
+// Counts one more member under a subject, and adds the subject if it is new.
 static void count_at(struct nats_subscriptions *presence, const struct nats_scope *scope,
                      const struct realm *realm, enum subject_kind kind, const char *token,
                      size_t token_bytes) {
@@ -71,7 +71,8 @@ static void count_at(struct nats_subscriptions *presence, const struct nats_scop
         presence->is_behind = true;
 }
 
-// A name that no subject can bear exists here alone. Under the former REALM a hub can be asked still.
+// Counts a member under a name. A name that no subject can have is known at this hub alone. With a former REALM, the
+// name is counted under both.
 static void count(struct nats_subscriptions *presence, const struct nats_scope *scope, enum subject_kind kind,
                   const char *name, size_t bytes) {
     char token[SUBJECT_NAME_BYTES_MAX];
@@ -92,7 +93,7 @@ static void count_agent(struct nats_subscriptions *presence, const struct nats_s
     size_t id_bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
     count(presence, scope, SUBJECT_NAME, agent->id, id_bytes);
     if (agent->absent)
-        return; // who isn't running, and won't be, can't be asked
+        return; // an agent that isn't running, and won't be, can't be asked
     if (!agent->here_only)
         count(presence, scope, SUBJECT_AGENT, agent->id, id_bytes);
     for (size_t at = 0; at < agent->membership_count; at++) {
@@ -100,7 +101,7 @@ static void count_agent(struct nats_subscriptions *presence, const struct nats_s
         size_t bytes;
         const char *name = membership_name(&agent->memberships[at], &kind, &bytes);
         assert(kind < GROUP_KINDS);
-        bool is_asked = kind != GROUP_NOTICE; // what all are told asks nothing of anybody
+        bool is_asked = kind != GROUP_NOTICE; // a notice needs no answer
         if (kinds[kind] != SUBJECT_KINDS_COUNT && !(agent->here_only && is_asked))
             count(presence, scope, kinds[kind], name, bytes);
     }
@@ -109,7 +110,8 @@ static void count_agent(struct nats_subscriptions *presence, const struct nats_s
 static void count_all(struct nats_subscriptions *presence, const struct agents *agents,
                       const struct list *claims, const struct nats_scope *scope) {
     assert(agents);
-    // One copy of every event comes to this hub. Subscriptions of peers change too often, on all shards, to be told the server.
+    // This hub gets one copy of every event. Subscriptions of peers change too often, on all shards, to send each of
+    // them to the server.
     count_at(presence, scope, scope->realm, SUBJECT_EVENT, "*", 1);
     LIST_EACH (const struct agent, agent, &agents->all, link)
         count_agent(presence, scope, agent);

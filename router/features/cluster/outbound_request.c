@@ -71,7 +71,7 @@ void outbound_request_forget(struct outbound_requests *requests, struct list *al
 
 void outbound_request_deinit(struct outbound_requests *requests) {
     outbound_request_forget(requests, &requests->unacked);
-    assert(requests->by_number.count == 0); // what was taken went with its taker
+    assert(requests->by_number.count == 0); // taken requests were removed with their takers
     hash_table_deinit(&requests->by_number);
     freelist_release(&requests->freelist, requests->quota);
 }
@@ -90,7 +90,8 @@ static void post(struct link *link, struct remote_end *end) {
         mailbox_post(hub_mailbox(shard->hub, shard->index, to), &end->mail);
 }
 
-// Ends a request on its source's shard. The mail that says so is memory of the request's own, so that there always is some.
+// Ends a request on its source's shard. The mail reuses the request's own memory, so that there always is memory for
+// it.
 static void end(struct link *link, struct outbound_request *request, enum remote_end_kind kind,
                 uint64_t bytes) {
     uint64_t number = request->number;
@@ -117,13 +118,14 @@ void outbound_request_tick(struct link *link) {
         if (now_ms - request->sent_ms < CLUSTER_NOT_TAKEN_MS)
             break;
         stats_count(&link->shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_REQUESTS_NOT_TAKEN));
-        cancel_withdraw(link->shard, link->peer, request->number); // where it waits for the server still
+        // The request may still wait in the link's queue
+        cancel_withdraw(link->shard, link->peer, request->number);
         end(link, request, REMOTE_NOT_TAKEN, 0);
     }
     freelist_shrink(&link->outbound.freelist, link->outbound.quota);
 }
 
-// --- Going
+// --- Sending
 
 bool outbound_request_note(struct shard *shard, struct peer *peer, uint64_t hub_id) {
     bool is_noted = add(cluster_of(shard), hub_id);
@@ -134,7 +136,7 @@ bool outbound_request_note(struct shard *shard, struct peer *peer, uint64_t hub_
     return is_noted;
 }
 
-// Notes a request that goes to the link. Drops a parcel that bears no NATS head: such a parcel means nothing to a server.
+// Notes a request that is queued for the link. Drops a parcel without a NATS head, which a server couldn't read.
 bool outbound_request_divert(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     assert(link_of(shard, peer));
     if (parcel->dressed || (parcel->has_head && !parcel->hub_id))
@@ -143,13 +145,13 @@ bool outbound_request_divert(struct shard *shard, struct peer *peer, struct parc
         return false;
     drop_one(shard, parcel->has_head ? COUNT_DROP_NO_MEMORY : COUNT_DROP_TARGET_GONE, peer->name,
              parcel->bytes);
-    if (parcel->has_head) // without memory to remember it by, a request isn't sent
+    if (parcel->has_head) // a request that can't be noted isn't sent
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
     send_release(shard, parcel);
     return true;
 }
 
-// In the hub's own words.
+// Publishes a cancel in the hub's own words.
 static void cancel_at(struct link *link, const struct cluster_member *taker, uint64_t number) {
     struct text body;
     struct hub_words words = {.kind = taker ? SUBJECT_CANCEL : SUBJECT_HUBS_CANCEL,
@@ -163,7 +165,8 @@ static void cancel_at(struct link *link, const struct cluster_member *taker, uin
     nats_publish(link, &words, &body);
 }
 
-// In its source's words, ahead of what waits: the request has gone. Without room for them the hub's own do.
+// Sends the source's own cancel of a request that is sent, ahead of the queue. Without room for that, publishes the
+// hub's own cancel.
 static void pass_cancel(struct link *link, const struct outbound_request *request, struct parcel *parcel) {
     char subject[SUBJECT_BYTES_MAX];
     struct shard *shard = link->shard;
@@ -174,7 +177,7 @@ static void pass_cancel(struct link *link, const struct outbound_request *reques
     envelope.subject_bytes =
         subject_write_hub(subject, shard->hub->settings.cluster->name, taker ? &taker->hub : NULL,
                           taker ? SUBJECT_CANCEL : SUBJECT_HUBS_CANCEL, 0);
-    parcel->hub_id = 0; // it is no request
+    parcel->hub_id = 0; // a cancel is no request
     bool is_short = parcel->bytes <= COPY_BYTES_MAX || queue_limit_has_room(shard, link->peer);
     if (is_short && queue_limit_has_room_for_urgent(shard, link->peer) &&
         remote_target_put_head(shard, parcel, &envelope, &bytes) == ERROR_NONE) {
@@ -208,7 +211,7 @@ bool outbound_request_cancel(struct shard *shard, struct peer *peer, struct parc
 
 // --- Messages of other hubs
 
-// Notes that the hub has taken the request. False: another hub has it already.
+// Notes that the hub has taken the request. Returns false if another hub has taken it already.
 static bool give_to(struct outbound_request *request, struct cluster_member *member) {
     if (!member || request->taker == member)
         return true;
@@ -239,18 +242,19 @@ bool outbound_request_answer(struct link *link, struct hub_message *message) {
         return false;
     if (!has_hub && nats_status(message->bytes, message->said->headers) == 503) {
         if (request->taker)
-            return true; // the server can't know better
+            return true; // another hub has the request: the server's report is wrong
         stats_count(&link->shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_REQUESTS_UNHEARD));
         end(link, request, REMOTE_UNANSWERED, 0);
         return true;
     }
     if ((!has_hub && request->taker) || !give_to(request, message->member))
-        return false; // another hub's
+        return false; // another hub has the request
     deliver(link, request, message);
     return true;
 }
 
-// Notes that a hub has taken a request. A request that has ended here meanwhile is cancelled there: nobody would get its answer.
+// Notes that a hub has taken a request. If the request has ended or was cancelled meanwhile, or another hub has it,
+// cancels it at that hub: nobody waits for the answer.
 static void note_taken(struct link *link, struct cluster_member *member, uint64_t number) {
     struct outbound_request *request = outbound_request_find(&link->outbound, number);
     if (!request || !give_to(request, member) || request->is_cancelled)
@@ -288,10 +292,10 @@ bool outbound_request_held(struct link *link, const struct hub_message *message)
     if (!wait_ms || wait_ms > CLUSTER_HELD_MS_MAX || count == SIZE_MAX)
         return false;
     if (!outbound_request_progress(link, message->member, number))
-        return true; // it has ended
+        return true; // the request has ended
     struct remote_end *held = quota_take(&link->shard->quota, sizeof *held + count);
     if (!held)
-        return true; // its time goes on
+        return true; // the request's time-out stays as it is
     *held = (struct remote_end){.hub_id = number,
                                 .wait_ms = wait_ms,
                                 .checkpoint_bytes = (uint32_t)count,

@@ -8,9 +8,9 @@
 #include "router/features/cluster/nats_publish.h"
 #include "router/registry/directory.h"
 
-enum { QUERIES_MAX = 16 }; // at a time
+enum { QUERIES_MAX = 16 }; // queries at a time
 
-// --- Asking
+// --- Questions
 
 static void finish(struct link *link, struct directory_query *query, bool is_partial) {
     query->partial |= is_partial;
@@ -81,11 +81,11 @@ void remote_directory_take(struct link *link, const struct hub_message *message,
     LIST_EACH (struct directory_query, one, &link->shard->directory_queries, link)
         if (one->number == message->subject.number)
             query = one;
-    if (!query) // the answer comes too late
+    if (!query) // the query has ended
         return;
     directory_query_add(link->shard, query, message->body + agents.at, agents.bytes);
     query->partial |= is_cut;
-    // The query doesn't wait for members that came later.
+    // The query doesn't wait for members that came after it.
     bool is_awaited = member->is_served && member->served_since < query->number;
     if (is_awaited && query->awaited_hubs > 0 && is_last)
         query->awaited_hubs--;
@@ -93,7 +93,7 @@ void remote_directory_take(struct link *link, const struct hub_message *message,
         finish(link, query, false);
 }
 
-// --- Answering
+// --- Answers
 
 struct parts {
     struct link *link;
@@ -119,13 +119,14 @@ static void send_part(struct parts *parts, bool more) {
     nats_publish(parts->link, &words, &json);
 }
 
-// Lists have half of what may wait for the server: how many are asked for others choose.
+// Returns whether a list may still be sent. Lists may fill half of the link's queue, because other hubs choose how many
+// lists they ask for.
 static bool has_share(const struct link *link) {
     size_t waiting = outbox_footprint(&link->peer->connection.outbox);
     return link_is_open(link) && waiting < shard_limits(link->shard)->queue_bytes_max / 2;
 }
 
-// False: the link takes no more, and the rest is left out.
+// Adds an agent to the answer. Returns false if the link's queue has no room: then the other agents are left out.
 static bool put_one(void *context, const struct text *agent) {
     struct parts *parts = context;
     if (agent->length > parts->bytes_max) {
@@ -141,7 +142,7 @@ static bool put_one(void *context, const struct text *agent) {
     return true;
 }
 
-// Writes the names that the hub holds, and for how long.
+// Writes the names that the hub holds, and for how long, in ms.
 static bool put_names(struct link *link, struct parts *parts) {
     const struct shard *shard = link->shard;
     bool good = true;
@@ -165,9 +166,10 @@ static bool put_agents(struct link *link, struct parts *parts, const struct hub_
     size_t bytes = json_member_text(message->body, message->json, "capability", name, sizeof name);
     bool is_other = json_member(message->body, message->json, "capability").type != JSON_STRING;
     bool is_presence =
-        json_member_true(message->body, message->json, "presence"); // the hub judges who may see them
+        // For presence, the asking hub decides which client may see an agent
+        json_member_true(message->body, message->json, "presence");
     if ((bytes == SIZE_MAX && !is_other) || (link->shard->settings->users && !user && !is_presence))
-        return true; // nobody here can have it, or may be seen
+        return true; // no agent here can have this capability, or the user may see none
     return directory_each(link->shard, user, name, is_other ? 0 : bytes, &link->hub, put_one, parts);
 }
 

@@ -1,15 +1,16 @@
-// hub/agents of all hubs, on shard 0: hubs answer in parts. A brief list is what a hub compares with its own names.
+// hub/agents of all hubs, on shard 0: each hub answers in parts. With a brief list a hub compares another hub's names
+// with its own.
 #pragma once
 
 #include "router/features/cluster/hub_message.h"
 
-// Once a turn: asks what is to be asked; without a link nobody is.
+// Sends new queries to other hubs. Without a link, ends the queries with this hub's agents alone. Called once a turn.
 void remote_directory_follow(struct link *link);
-// Each tick: what has waited too long is answered with what has come.
+// Ends queries that have waited too long with the answers that have come. Called each tick.
 void remote_directory_tick(struct link *link);
-// Asks a hub for its agents: brief, or for presence. Returns under which number.
+// Asks a hub for its agents: a brief list, or a list for presence. Returns the number of the question.
 uint64_t remote_directory_ask(struct link *link, const struct cluster_member *member, const char *json);
-// A part came from a hub: a JSON array.
+// Takes a part of a hub's answer. `agents` is a JSON array.
 void remote_directory_take(struct link *link, const struct hub_message *message, struct span agents);
-// A hub asks who is here. False: it takes no answer.
+// Answers a hub that asks for agents. Returns false if the message has no subject for the answer.
 bool remote_directory_answer(struct link *link, const struct hub_message *message);
