@@ -2,6 +2,8 @@
 // the fifth and later ones share a parcel (core/send/pack.h).
 #include "tests/sim/journaled.h"
 
+#include "core/rights/digest.h"
+#include "core/rights/users.h"
 #include "core/send/outbox.h"
 
 enum {
@@ -456,6 +458,165 @@ static void what_the_journal_takes_is_not_packed(void **state) {
     leave_play(&play);
 }
 
+// --- With a users file
+
+// The agent's user and two sources' users; the second source's token may be another one.
+enum { USERS = 3 };
+static const char *const user_names[USERS] = {"server", "one", "two"};
+static unsigned generation; // of the second source's token
+static struct world *read_world;
+
+static void token_of(unsigned user, char token[64]) {
+    snprintf(token, 64, "secret-%s-%u", user_names[user], user == 2 ? generation : 0);
+}
+
+static void complain(void *context, const struct users_fault *fault) {
+    (void)context;
+    fail_msg("line %u: %s", fault->line, fault->expected);
+}
+
+static struct users *read_users(const struct users *before) {
+    static const struct siphash_key key = {{1, 2}};
+    char text[2048];
+    size_t count = 0;
+    for (unsigned user = 0; user < USERS; user++) {
+        char token[64], line[DIGEST_TEXT_BYTES];
+        struct digest digest;
+        token_of(user, token);
+        assert_true(digest_make(token, strlen(token), &digest));
+        digest_text(&digest, line);
+        count += (size_t)snprintf(text + count, sizeof text - count,
+                                  "[user %s]\ntoken = %.*s\nregister = agent\ncall = agent\n",
+                                  user_names[user], (int)sizeof line, line);
+    }
+    return users_read(text, count, &key, before, complain, NULL);
+}
+
+static bool read_again(void *context, struct hub_settings *fresh) {
+    (void)context;
+    fresh->users = read_users(hub_settings(read_world->hub)->users);
+    return true;
+}
+
+struct users_play {
+    struct world world;
+    struct cable *cables[USERS];
+};
+
+static void open_users(struct users_play *play) {
+    struct world_options options;
+    world_defaults(&options, 7, 1);
+    struct hub_settings settings = {.limits = options.limits, .read_again = read_again};
+    generation = 0;
+    settings.users = read_users(NULL);
+    options.settings = &settings;
+    read_world = &play->world;
+    world_open(&play->world, &options);
+    burst_bytes = 0;
+    for (unsigned user = 0; user < USERS; user++) {
+        char token[64];
+        token_of(user, token);
+        play->cables[user] = world_dial(&play->world);
+        put("{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"token\":\"%s\"}}", token);
+        write_burst(&play->world, play->cables[user]);
+        assert_true(of(hear(play->cables[user]), "result").bytes);
+    }
+    put("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"agent/register\",\"params\":{\"agentId\":\"agent\"}}");
+    write_burst(&play->world, play->cables[0]);
+    assert_true(bit_is(of(hear(play->cables[0]), "result.registered"), "true"));
+    packed = 0;
+}
+
+// Reads all that came to the agent: requests of both sources, each with the line of its user. Bits: `heard`, by source and id.
+static void agent_hears(struct users_play *play, bool heard[USERS][BURST], int64_t hub_ids[USERS][BURST]) {
+    static struct hearing hearing;
+    hear_all(&hearing, &play->world, play->cables[0]);
+    while (hearing.at < hearing.count) {
+        struct naive_frame frame;
+        char line[64];
+        assert_int_equal(naive_frame(&frame, hearing.bytes + hearing.at, hearing.count - hearing.at),
+                         NAIVE_WHOLE);
+        hearing.at += frame.bytes;
+        int64_t user = bit_integer(naive_find(frame.body, "params.user")),
+                id = bit_integer(naive_find(frame.body, "params.n"));
+        assert_true(user >= 1 && user < USERS && id >= 0 && id < BURST && !heard[user][id]);
+        snprintf(line, sizeof line, "Patchbay-User: %s", user_names[user]);
+        assert_non_null(memmem(frame.fields.bytes, frame.fields.count, line, strlen(line)));
+        assert_null(memmem(frame.fields.bytes, frame.fields.count, user_names[USERS - user],
+                           strlen(user_names[USERS - user])));
+        heard[user][id] = true;
+        hub_ids[user][id] = bit_integer(naive_find(frame.body, "id"));
+    }
+}
+
+static void put_users_asks(unsigned user) {
+    char more[32];
+    snprintf(more, sizeof more, ",\"user\":%u", user);
+    put_asks(0, BURST, more);
+}
+
+// Two users' requests to one agent, of which one is cancelled, share packs.
+static void each_frame_of_a_pack_names_its_own_user(void **state) {
+    (void)state;
+    enum { CANCEL = 17 };
+    struct users_play play;
+    bool heard[USERS][BURST] = {{false}};
+    int64_t hub_ids[USERS][BURST];
+    open_users(&play);
+    for (unsigned user = 1; user < USERS; user++) {
+        put_users_asks(user);
+        if (user == 1)
+            put_cancel(CANCEL);
+        write_burst(NULL, play.cables[user]);
+    }
+    world_settle(&play.world);
+    assert_in_range(packed, BURST, 2 * BURST - WITHOUT_PACK);
+    agent_hears(&play, heard, hub_ids);
+    for (unsigned user = 1; user < USERS; user++)
+        for (unsigned id = 0; id < BURST; id++)
+            assert_int_equal(heard[user][id], user != 1 || id != CANCEL);
+    for (unsigned user = 1; user < USERS; user++)
+        cable_close(play.cables[user]);
+    cable_close(play.cables[0]);
+    finish(&play.world, NULL, 0);
+}
+
+// The file is read again, with another token of one source, while requests of both sources come: each request that the agent
+// hears names its user, and the source that stays is answered.
+static void a_user_is_revoked_while_a_pack_waits(void **state) {
+    (void)state;
+    struct users_play play;
+    bool heard[USERS][BURST] = {{false}};
+    int64_t hub_ids[USERS][BURST];
+    open_users(&play);
+    for (unsigned user = 1; user < USERS; user++) {
+        put_users_asks(user);
+        write_burst(NULL, play.cables[user]);
+    }
+    generation++;
+    kernel_signal(play.world.kernel, 1);
+    world_settle(&play.world);
+    agent_hears(&play, heard, hub_ids);
+    assert_true(packed > 0);
+    for (unsigned user = 1; user < USERS; user++)
+        for (unsigned id = 0; id < BURST; id++)
+            if (heard[user][id])
+                put("{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":%u}", (long long)hub_ids[user][id], id);
+    write_burst(&play.world, play.cables[0]);
+    static struct hearing hearing;
+    struct bit body;
+    unsigned answers = 0;
+    for (hear_all(&hearing, &play.world, play.cables[1]); next_body(&hearing, &body); answers++)
+        assert_int_equal(bit_integer(naive_find(body, "result")), bit_integer(naive_find(body, "id")));
+    assert_int_equal(answers, BURST);
+    hear_all(&hearing, &play.world, play.cables[2]);
+    assert_true(cable_at_end(play.cables[2]));
+    assert_int_equal(play.world.shards[0]->pending.count, 0);
+    for (unsigned user = 0; user < USERS; user++)
+        cable_close(play.cables[user]);
+    finish(&play.world, NULL, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_member_is_cancelled_before_the_pack_leaves),
@@ -471,6 +632,8 @@ int main(void) {
         cmocka_unit_test(nobody_answers_for_the_target),
         cmocka_unit_test(an_agent_that_speaks_lines_gets_no_packs),
         cmocka_unit_test(what_the_journal_takes_is_not_packed),
+        cmocka_unit_test(each_frame_of_a_pack_names_its_own_user),
+        cmocka_unit_test(a_user_is_revoked_while_a_pack_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
