@@ -12,7 +12,8 @@
 #define UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS "0123456789"
 
-// Labels with dots between. Patterns and lists, which bytes of a Host field could spell, are no names.
+// Returns whether a text is labels with dots between them. Patterns and lists, which a Host field could contain, are no
+// names.
 static bool is_host_name(const char *name) {
     return *name && *name != '.' && !strstr(name, "..") && !name[strspn(name, LOWER UPPER DIGITS "-_.")];
 }
@@ -25,7 +26,7 @@ static bool is_host_address(const char *address) {
     return count < (int)sizeof inner && inet_pton(AF_INET6, inner, &binary) == 1;
 }
 
-// Puts the host of HOST[:PORT] into `out`, of ALLOWLIST_BYTES_MAX + 1 bytes. False: the text is something else.
+// Puts the host of HOST[:PORT] into `out`, which has ALLOWLIST_BYTES_MAX + 1 bytes. Returns false for another text.
 static bool read_host(const char *text, char *out) {
     struct http_authority authority;
     size_t bytes = strlen(text);
@@ -40,16 +41,16 @@ static bool read_host(const char *text, char *out) {
     return is_port_good && (*out == '[' ? is_host_address(out) : is_host_name(out));
 }
 
-// The port that browsers leave out: http and https have one of their own.
+// Returns the scheme's own port, which browsers leave out, as text; NULL if the scheme is neither http nor https.
 static const char *own_port(const char *origin) {
     return strncmp(origin, "https://", strlen("https://")) == 0 ? ":443"
            : strncmp(origin, "http://", strlen("http://")) == 0 ? ":80"
                                                                 : NULL;
 }
 
-// Puts SCHEME://HOST[:PORT] into `out`, of ALLOWLIST_BYTES_MAX + 1 bytes, as browsers send it and compare the hub's answer with it: in
-// lower case, without the scheme's own port. An application's own pages may have a dot as their host: app://. False: the text is
-// something else.
+// Puts SCHEME://HOST[:PORT] into `out`, which has ALLOWLIST_BYTES_MAX + 1 bytes, as browsers send an origin: in lower
+// case, without the scheme's own port. The pages of an application may have a dot as their host: app://. Returns false
+// for another text.
 static bool read_origin(const char *text, char *out) {
     char host[ALLOWLIST_BYTES_MAX + 1];
     size_t scheme = strspn(text, LOWER UPPER DIGITS "+-."), bytes = strlen(text);
@@ -68,7 +69,7 @@ static bool read_origin(const char *text, char *out) {
     return true;
 }
 
-// The port of a host is of no account: a request may name any.
+// Reads a host or an origin. A host's port is ignored, since requests may name any port.
 const char *http_allow_read_option(struct hub_settings *settings, const char *name, const char *text) {
     char read[ALLOWLIST_BYTES_MAX + 1];
     bool is_host = strcmp(name, "allow-host") == 0;

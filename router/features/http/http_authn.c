@@ -17,7 +17,7 @@
 
 struct secret {
     char text[TOKEN_BYTES_MAX];
-    size_t bytes; // SIZE_MAX: it can't be one
+    size_t bytes; // SIZE_MAX: no token can be like this
 };
 
 static int sextet_of(uint8_t letter) {
@@ -26,7 +26,7 @@ static int sextet_of(uint8_t letter) {
     return at ? (int)(at - alphabet) : -1;
 }
 
-// SIZE_MAX: it is none, or doesn't fit.
+// Decodes base64. Returns the bytes, or SIZE_MAX if the text is no base64 or doesn't fit.
 static size_t decode_base64(const uint8_t *text, size_t bytes, char *out, size_t capacity) {
     size_t count = 0;
     uint32_t bits = 0, bit_count = 0;
@@ -46,7 +46,7 @@ static size_t decode_base64(const uint8_t *text, size_t bytes, char *out, size_t
     return count;
 }
 
-// The token is the password; the name says nothing.
+// Reads the password of Basic as the token, and ignores the user's name.
 static void read_basic(const uint8_t *text, size_t bytes, struct secret *secret) {
     assert(bytes > 0 || text);
     size_t count = decode_base64(text, bytes, secret->text, sizeof secret->text);
@@ -103,14 +103,14 @@ static void refuse_rule(struct shard *shard, struct http_call *call, enum rule r
         http_answer_fault(shard, call->exchange, 403, rule_text(rule));
 }
 
-// Delays the answer to a wrong credential, which is the last one.
+// Refuses a wrong credential. The answer is delayed, and is the last of the connection.
 static void refuse_credential(struct shard *shard, struct http_call *call) {
     refuse_rule(shard, call, RULE_CREDENTIAL);
     call->exchange->http.closes = true;
     authn_delay(shard, call->peer, call->exchange);
 }
 
-// One connection too many isn't let in.
+// Refuses a connection that is over its user's limit of connections.
 static void refuse_connection(struct shard *shard, const struct http_call *call, const struct user *user) {
     struct exchange *exchange = call->exchange;
     struct text data;
@@ -184,7 +184,7 @@ void http_forget_user(struct peer *peer) {
         authn_forget(identity);
 }
 
-// The buffer may be at rest for long, and serving moves what is in the head.
+// Erases now, since the buffer may stay unused for long, and serving moves the head's bytes.
 void http_erase_credential(const struct http_call *call) {
     uint8_t *head = call->frame->buffer->bytes + call->frame->at;
     assert(head == call->head);
@@ -227,16 +227,16 @@ static const struct user *user_of(struct shard *shard, const struct http_call *c
     return user;
 }
 
-// Returns whether a body without a user may not go on. A small body is answered when it is whole, as all
-// bodies without a user are. A path that is for nobody in particular needs no credential. A body in chunks,
-// whose size nobody knows, is not small.
+// Returns whether a body must not come in without a user. A small body is read and answered when it is whole. An open
+// path needs no credential. A chunked body has no known size, and doesn't count as small.
 static bool has_no_user(const struct http_call *call) {
     const struct http_route *route = http_route_find(call->head, call->request.line.path);
     const struct unit *unit = &call->peer->unit;
     return (!unit->sized || unit->body_bytes > UNKNOWN_FRAME_BYTES_MAX) && !(route && route->is_open);
 }
 
-// A credential that was shown once makes a connection known, as far as its memory goes.
+// Judges a large body by the credential in its head. A good credential lifts the limits of unknown peers from this
+// connection.
 bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
     struct http_call call = {.peer = peer, .head = bytes};
     enum credential kind;
@@ -261,7 +261,7 @@ static bool host_is(const uint8_t *host, size_t bytes, const char *name) {
     return strlen(name) == bytes && strncasecmp((const char *)host, name, bytes) == 0;
 }
 
-// The listener's own address, this machine's names for itself, and those that the operator allows.
+// Returns whether the Host is allowed: the listener's own address, this machine's names for itself, and --allow-host.
 static bool host_allowed(const struct hub_settings *settings, const uint8_t *host, size_t bytes) {
     assert(bytes > 0);
     return host_is(host, bytes, settings->http_host) || host_is(host, bytes, "localhost") ||
@@ -269,7 +269,7 @@ static bool host_allowed(const struct hub_settings *settings, const uint8_t *hos
            allowlist_find(&settings->hosts, host, bytes);
 }
 
-// SCHEME://HOST[:PORT], of a page that the hub itself has served.
+// Returns whether the origin SCHEME://HOST[:PORT] is a page that the hub itself has served.
 static bool is_own_origin(const struct hub_settings *settings, const uint8_t *text, struct span origin) {
     enum { HTTP_PORT = 80, HTTPS_PORT = 443 };
     const char *scheme = settings->http_secure ? "https://" : "http://";

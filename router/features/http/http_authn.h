@@ -1,4 +1,4 @@
-// Tells who a request of HTTP is from, where users are on: its Authorization says so, for itself alone.
+// Identifies the user of an HTTP request, with a users file: each request has its own Authorization.
 #pragma once
 
 #include "core/wire/http_request.h"
@@ -6,32 +6,32 @@
 #include "router/features/http/http_response.h"
 #include "router/features/http/http_routes.h"
 
-// Returns whether the request may go on. From here on until http_forget_user the peer speaks for the user that the request
-// names. False: the request was answered, or will be.
+// Returns whether the request may go on. From then until http_forget_user, the peer has the request's user. Returns
+// false if the request has been answered, or will be.
 bool http_admit(struct shard *shard, struct http_call *call, const struct http_route *route);
-// Whether the request, which was admitted, may be served by this route, which perhaps takes the connection over.
+// Returns whether the user of an admitted request may use this route. Otherwise answers the request.
 bool http_admit_to(struct shard *shard, struct http_call *call, const struct http_route *route);
-// Overwrites the Authorization where it lies, once it has been judged.
+// Overwrites the Authorization field in its buffer, once it has been checked.
 void http_erase_credential(const struct http_call *call);
-// Forgets the user of a request that has been served. A WebSocket or stream that the connection has become
-// keeps its user, HTTP has none.
+// Forgets the user of a request that has been served. A WebSocket or stream on this connection keeps its user.
 void http_forget_user(struct peer *peer);
-// Implements transport.end: an unknown peer's request, whose credential is wrong, is answered before the end.
+// Implements peer_ops.end: answers the request of a wrong credential before the connection ends.
 bool http_end(struct shard *shard, struct peer *peer, enum peer_end_reason why);
-// Implements transport.admits.
+// Implements codec.admits.
 bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes);
 
 // --- Hosts and origins
 //
-// Judges whether a browser may speak to the hub: a page of another site must not, though the browser that
-// shows it can reach the hub. Host tells a name that an attacker has pointed here (DNS rebinding), Origin and
-// Sec-Fetch-Site tell another page's request.
+// Decides whether a browser may use the hub. A page of another site must not, though its browser can reach the hub.
+// Host shows a name that an attacker has pointed here (DNS rebinding). Origin and Sec-Fetch-Site show another page's
+// request.
 
 struct http_origin {
-    const char *fault;  // what is wrong, static; NULL: nothing
-    const char *origin; // that is allowed by name, and may read answers; NULL: none
+    const char *fault; // the reason for a refusal, static; NULL: the request is allowed
+    // The allowed origin, whose pages may read the answer; NULL: the origin isn't in --allow-origin
+    const char *origin;
 };
 
-// Judges the head of a request.
+// Checks the head of a request.
 struct http_origin http_origin_check(const struct hub_settings *settings, const uint8_t *head,
                                      const struct http_request *request);

@@ -19,16 +19,16 @@
 
 // --- A client's stream
 //
-// A client's stream of an HCS session: server-sent events, of which each bears the frame's type and a place to
-// come back to (Last-Event-ID).
+// The stream of a session's client: server-sent events. Each event has the frame's type, and a place from which the
+// client can resume (Last-Event-ID).
 
 static const struct transport transport_hcs;
 
 static const struct transport transport_opening, transport_refused;
 static hcs_streamed on_streamed;
 
-// Asks for a session in the name of the only request under way. HCS_HTTP_JOINING: the request will be answered, or
-// has been. Other results are those of hcs_http_open; the peer then still speaks HTTP.
+// Asks for a session for the connection's only request. Returns HCS_HTTP_OPENING if the request will be answered, or
+// has been. After other results of hcs_http_open the peer still has the HTTP transport.
 static enum hcs_http_opening hcs_sse_open(struct shard *shard, struct peer *peer,
                                           const struct hcs_query *query, struct parcel **error) {
     const struct transport *http = peer->transport;
@@ -42,14 +42,14 @@ static enum hcs_http_opening hcs_sse_open(struct shard *shard, struct peer *peer
 
 // --- Events
 
-// Writes the place behind the last chunk that the client has: SESSION:SEQ, SESSION:- or SESSION:end.
+// Writes the place behind the last chunk that the client has got: SESSION:SEQ, SESSION:- or SESSION:end.
 static size_t put_place(char out[LAST_EVENT_ID_BYTES_MAX], const struct streamed *streamed) {
     enum session_place place = streamed->ends ? PLACE_END : streamed->has_seq ? PLACE_BEHIND : PLACE_BEGIN;
     static_assert((int)LAST_EVENT_ID_BYTES_MAX == (int)SSE_ID_BYTES_MAX, "a place is an event's id");
     return last_event_id_write(out, streamed->id, streamed->id_bytes, place, streamed->seq);
 }
 
-// The place alone: no event, but what a client that comes back will name.
+// Sends a place without an event, so that a client can resume from it.
 static void send_place(struct shard *shard, struct peer *peer, const struct streamed *streamed) {
     char place[LAST_EVENT_ID_BYTES_MAX];
     size_t bytes = put_place(place, streamed);
@@ -61,7 +61,7 @@ static void send_place(struct shard *shard, struct peer *peer, const struct stre
     http_leave(shard, peer, &text);
 }
 
-// A session that never was has no place.
+// Sends a frame as an event. Without a session the event has no place.
 static void send_frame(struct shard *shard, struct peer *peer, const struct streamed *streamed) {
     char head[SSE_HEAD_BYTES_MAX], place[LAST_EVENT_ID_BYTES_MAX];
     bool has_place = peer->transport == &transport_hcs && streamed->id_bytes;
@@ -91,7 +91,7 @@ static void tell(struct shard *shard, struct peer *peer, const struct streamed *
     }
 }
 
-// --- Until it is known whether there is such a session
+// --- Before the session is known
 
 static struct exchange *owner_name(const struct peer *peer) {
     assert(http_peer_of(peer)->exchange_count == 1);
@@ -119,7 +119,7 @@ static void opening_streamed(struct shard *shard, struct peer *peer, const struc
         send_release(shard, streamed->parcel);
 }
 
-// The same with a session and without: what says that there is none bears no place.
+// Two transports: with a session, and for the error that refuses one, whose event has no place.
 #define HCS_TRANSPORT                                                                                        \
     .codec.wire = &wire_sse, .gauge = FEATURE_GAUGE(FEATURE_HTTP, HTTP_GAUGE_SSE), .ops.enter = sse_enter,   \
     .ops.expire = sse_expire, .end_is_leaving = true
@@ -187,7 +187,7 @@ static void post(struct shard *shard, struct http_call *call) {
 
 enum { UNKNOWN_MAX = 32 };
 
-// Parameters that mean nothing; so they may be, and once each.
+// Names of unknown parameters, which are ignored. Each may occur once.
 struct unknown {
     struct piece names[UNKNOWN_MAX];
     size_t count;
@@ -236,7 +236,7 @@ static const char *take_parameter(const struct query_field *fields, size_t count
     return take_unknown(unknown, parameter);
 }
 
-// Reads the query into texts that lie in `decoded`, which has room for all of it; NULL, or what is wrong.
+// Reads the query into texts in `decoded`, which has room for all of them. Returns NULL, or the fault.
 static const char *read_query(const struct http_call *call, char decoded[HTTP_LINE_BYTES_MAX],
                               struct hcs_query *query) {
     const char *after = NULL;

@@ -1,4 +1,4 @@
-// /hcs: sessions of HCS over HTTP. GET opens a stream of server-sent events, POST says one frame.
+// /hcs: sessions of HCS over HTTP. GET opens a stream of server-sent events, and POST sends one frame.
 #pragma once
 
 #include "router/features/http/http_response.h"

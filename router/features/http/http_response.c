@@ -59,11 +59,11 @@ static void put_begin(struct text *head, unsigned status, uint64_t unix_s) {
     text_put(head, "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n");
 }
 
-// Begins an empty head as most answers of one second begin: the thread keeps these bytes for the next answer.
+// Begins the head of a 200 answer. The thread keeps these bytes, since they are the same for a whole second.
 static void put_usual_begin(struct text *head, uint64_t unix_s) {
     static _Thread_local struct {
         uint64_t unix_s;
-        size_t bytes; // 0: none are kept
+        size_t bytes; // 0: no bytes are kept
         char text[128];
     } kept;
     assert(head->length == 0);
@@ -101,7 +101,7 @@ static unsigned status_of(const struct exchange *exchange) {
     return exchange->count == 0 ? 202 : exchange->is_bad ? 400 : 200;
 }
 
-// Header fields that came with an answer pass.
+// Copies header fields of the answer that may pass to the client.
 static void put_passing(struct text *head, const struct parcel *answer) {
     uint32_t at = 0;
     struct span line;
@@ -109,7 +109,7 @@ static void put_passing(struct text *head, const struct parcel *answer) {
         text_add(head, answer->block + line.at, line.bytes);
 }
 
-// Chunks tell where a stream ends on a connection that stays.
+// Puts the fields of an event stream. Chunks mark the stream's end, so that the connection can stay open.
 static void put_stream_head(const struct exchange *exchange, struct text *head) {
     assert(exchange->http.streams);
     text_put(head, "Content-Type: text/event-stream\r\nX-Accel-Buffering: no\r\n");
@@ -146,7 +146,7 @@ static void put_head(struct shard *shard, const struct exchange *exchange, struc
     text_put(head, "\r\n");
 }
 
-// A text that is sent as it is; NULL without memory.
+// Makes a parcel that is sent as it is. Returns NULL without memory.
 static struct parcel *parcel_as_is(struct shard *shard, struct text *text) {
     struct parcel *parcel = text->failed ? NULL : parcel_own(&shard->parcels, text->bytes, text->length);
     if (!parcel)
@@ -156,7 +156,7 @@ static struct parcel *parcel_as_is(struct shard *shard, struct text *text) {
     return parcel;
 }
 
-// --- In their order
+// --- Answers in the order of the requests
 
 static void release_answers(struct shard *shard, struct exchange *exchange) {
     for (struct parcel *parcel; (parcel = parcel_list_take(&exchange->answers));)
@@ -176,7 +176,8 @@ static bool begin_stream(struct shard *shard, struct peer *peer, struct exchange
     return head != NULL;
 }
 
-// Sends what has come while earlier requests weren't answered. The queue then bounds it.
+// Sends the events of a stream. Until now they waited for the answers to earlier requests. From now on the queue bounds
+// them.
 static bool send_events(struct shard *shard, struct peer *peer, struct exchange *exchange) {
     if (!exchange->http.is_begun && !begin_stream(shard, peer, exchange))
         return false;
@@ -200,7 +201,7 @@ static bool end_stream(struct shard *shard, struct peer *peer, struct exchange *
     return parcel != NULL;
 }
 
-// Whether all earlier requests of its connection were answered.
+// Returns whether all earlier requests of the connection were answered.
 static bool is_first(const struct peer *peer, const struct exchange *exchange) {
     assert(!list_empty(&http_peer_of(peer)->exchanges));
     return http_peer_of(peer)->exchanges.next == &exchange->by_peer;
@@ -249,14 +250,14 @@ static void idle_from_now(struct shard *shard, struct peer *peer) {
         wheel_arm(&shard->wheel, &peer->cold->timer, shard_now_ms(shard) + HTTP_IDLE_MS);
 }
 
-// A request isn't served in the middle of another one's answer.
+// Serves a deferred request by a timer, since another request's answer is being sent now.
 static void resume_soon(struct shard *shard, struct peer *peer) {
     const struct http_peer *own = http_peer_of(peer);
     if (own->deferred && own->exchange_count == 1)
         wheel_arm(&shard->wheel, &peer->cold->timer, shard_now_ms(shard));
 }
 
-// The first request that isn't answered yet.
+// Goes on with the first request that isn't answered yet.
 static void go_on(struct shard *shard, struct peer *peer, struct exchange *exchange) {
     assert(!exchange->is_ended);
     resume_soon(shard, peer);
@@ -304,7 +305,7 @@ void http_go_on(struct shard *shard, struct peer *peer) {
         return;
     }
     send_queue_required(shard, peer, parcel);
-    peer_watch(shard, peer); // the body's time begins
+    peer_watch(shard, peer); // the body's time-out begins
 }
 
 struct exchange *http_open(struct shard *shard, struct peer *peer) {

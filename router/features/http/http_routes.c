@@ -15,25 +15,25 @@
 enum { TAKES_READS = HTTP_TAKES_GET | 1 << HTTP_HEAD };
 
 static const struct http_route routes[] = {
-    {.path = "/rpc", .methods = HTTP_TAKES_POST, .serve = http_rpc}, // bodies and their answers
+    {.path = "/rpc", .methods = HTTP_TAKES_POST, .serve = http_rpc}, // JSON-RPC bodies
     {.path = "/ws",
      .methods = HTTP_TAKES_GET,
      .takes_over = true,
      .knows_later = true,
-     .serve = websocket_upgrade}, // a peer
+     .serve = websocket_upgrade}, // JSON-RPC by WebSocket
     {.path = "/events",
      .methods = HTTP_TAKES_GET,
      .takes_over = true,
-     .serve = sse_events}, // what is published
+     .serve = sse_events}, // events by server-sent events
     {.path = "/hcs",
      .methods = HTTP_TAKES_GET | HTTP_TAKES_POST,
      .takes_over = true,
-     .serve = http_hcs}, // sessions
+     .serve = http_hcs}, // HCS sessions
     {.path = "/healthz",
      .methods = TAKES_READS,
      .serves_drain = true,
      .is_open = true,
-     .serve = http_healthz}, // how the hub is
+     .serve = http_healthz}, // whether the hub is alive
     {.path = "/readyz", .methods = TAKES_READS, .serves_drain = true, .is_open = true, .serve = http_readyz},
     {.path = "/metrics",
      .methods = TAKES_READS,

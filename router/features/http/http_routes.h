@@ -1,4 +1,4 @@
-// Paths of HTTP. A new one is a row in http_routes.c.
+// Paths of HTTP. A new path is a row in http_routes.c.
 #pragma once
 
 #include "router/features/http/http_response.h"
@@ -13,36 +13,36 @@ enum {
 struct http_route {
     const char *path;
     unsigned methods;  // bits of enum http_method
-    bool serves_drain; // also while the hub drains
-    bool takes_over;   // by GET: the connection then speaks something else than HTTP
-    // Where users are on:
-    bool is_below;    // the path is the beginning of paths
-    bool uses_bearer; // 401 asks for a bearer token
-    bool is_open;     // it needs no credential
-    bool is_admins;   // it needs the right to administer
-    bool
-        knows_later; // a credential may come later, by what the connection then speaks, where an upgrade is asked for
+    bool serves_drain; // the path is served while the hub drains, too
+    bool takes_over;   // GET changes the connection to another protocol than HTTP
+    // With a users file (but for is_below):
+    bool is_below;    // `path` is the beginning of many paths
+    bool uses_bearer; // status 401 asks for a bearer token
+    bool is_open;     // no credential is needed
+    bool is_admins;   // the user needs the right to administer
+    // A request for an upgrade may come without a credential, which the new protocol gets later.
+    bool knows_later;
     void (*serve)(struct shard *shard, struct http_call *call);
-    // Says in call->exchange->http what a page of an allowed origin may send; NULL: as most routes.
+    // Sets in call->exchange->http what a page of an allowed origin may send; NULL: as for most routes.
     void (*preflight)(const struct http_call *call);
 };
 
 enum { HTTP_MORE_ROUTES_MAX = 4 };
-// Adds the rows of another feature, which stay there, once and before any shard runs.
+// Adds the rows of another feature. Called once, before any shard runs. The rows must stay in memory.
 void http_routes_add(const struct http_route *rows, size_t count);
 
-// The row of a path, or NULL.
+// Returns the row of a path, or NULL.
 const struct http_route *http_route_find(const uint8_t *head, struct span path);
 bool http_route_takes(const struct http_route *route, enum http_method method);
-// The header line that lists what it takes; static.
+// Returns the Allow line of a route; static.
 const char *http_route_allow(const struct http_route *route);
 
 // --- The hub's own pages
 
-// Paths that show how the hub is: whether it lives, whether it takes work, its figures, and the status page.
+// Paths that show the hub's state: whether it is alive, whether it takes requests, its metrics, and the status page.
 
 void http_healthz(struct shard *shard, struct http_call *call);
 void http_readyz(struct shard *shard, struct http_call *call);
 void http_metrics(struct shard *shard, struct http_call *call);
-// A file of the status page.
+// Serves a file of the status page.
 void http_page(struct shard *shard, struct http_call *call);

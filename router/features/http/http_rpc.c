@@ -27,8 +27,8 @@ static void refuse_empty(struct shard *shard, struct http_call *call) {
     reply_error(shard, call->peer, (struct reply_to){.exchange = call->exchange}, ERROR_PARSE, &data);
 }
 
-// From here on it is a frame like any other: the header fields that pass lie before the body as they would on
-// a framed connection.
+// Makes the request a frame, as it would come on a framed connection: the header fields that pass are before the body.
+// Then routes the frame.
 void http_rpc(struct shard *shard, struct http_call *call) {
     struct peer *peer = call->peer;
     struct buffer *buffer = call->frame->buffer;

@@ -1,8 +1,8 @@
-// POST /rpc: one body or batch in, its answer out.
+// POST /rpc: takes one body or batch, and answers with its answers.
 #pragma once
 
 #include "router/features/http/http_response.h"
 
-// Whether the content is of a type that JSON-RPC has.
+// Returns whether the content's type is one of JSON-RPC.
 bool http_rpc_takes(const struct http_call *call);
 void http_rpc(struct shard *shard, struct http_call *call);

@@ -29,15 +29,15 @@ static void preflight(struct shard *shard, const struct http_call *call, const s
     exchange_close(shard, exchange);
 }
 
-// Returns whether too many requests wait on one connection, or more than its share of the quota.
+// Returns whether too many requests wait on one connection, or their exchanges take more than the connection's share of
+// the quota.
 static bool is_crowded(const struct shard *shard, const struct peer *peer) {
     uint32_t count = http_peer_of(peer)->exchange_count;
     return count > HTTP_PIPELINED_MAX ||
            !quota_is_fair(&shard->quota, (uint64_t)count * sizeof(struct exchange));
 }
 
-// Defers a request that takes the connection over: it waits until all earlier ones have been answered. Later
-// bytes aren't read.
+// Defers a request that changes the protocol until all earlier requests have been answered. Later bytes are discarded.
 static void defer(struct shard *shard, struct http_call *call) {
     struct http_deferred *deferred = quota_take(&shard->quota, sizeof *deferred);
     if (!deferred) {
@@ -53,7 +53,7 @@ static void defer(struct shard *shard, struct http_call *call) {
     receive_switch(shard, call->peer, &transport_deferring);
 }
 
-// Returns whether the request may be served, whoever it is from; unless it was answered.
+// Returns whether the request may be served for its user. If not, the request has been answered, or will be.
 static bool is_served(struct shard *shard, struct http_call *call, const struct http_route *route,
                       const char *fault) {
     struct exchange *exchange = call->exchange;
@@ -107,7 +107,7 @@ static void dispatch(struct shard *shard, struct http_call *call) {
         http_forget_user(call->peer);
 }
 
-// Bytes behind a request whose answer closes aren't read. A request that is answered already lingers.
+// Stops reading behind a request whose answer closes the connection. If the answer is sent already, the peer lingers.
 static void stop_reading(struct shard *shard, struct peer *peer) {
     const struct list *exchanges = &http_peer_of(peer)->exchanges;
     if (peer->state != PEER_OPEN || peer->transport != &transport_http || list_empty(exchanges))
@@ -120,7 +120,7 @@ static void http_take(struct shard *shard, struct peer *peer, struct frame *fram
     struct http_call call = {.peer = peer, .frame = frame, .head = frame->buffer->bytes + frame->at};
     stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_HTTP, HTTP_COUNT_REQUESTS));
     http_read(call.head, frame->unit, &call.request);
-    peer->cold->is_held_up = false; // it hasn't waited to be told
+    peer->cold->is_held_up = false; // the body has come, so the client doesn't wait for 100 Continue
     call.exchange = http_open(shard, peer);
     if (!call.exchange)
         return;
@@ -131,7 +131,7 @@ static void http_take(struct shard *shard, struct peer *peer, struct frame *fram
     stop_reading(shard, peer);
 }
 
-// All before a deferred request has been answered.
+// Serves a deferred request, when all earlier requests have been answered.
 static void http_resume(struct shard *shard, struct peer *peer) {
     struct http_peer *own = http_peer_of(peer);
     struct http_deferred *deferred = own->deferred;
@@ -172,14 +172,14 @@ static void http_refuse(struct shard *shard, struct peer *peer) {
         peer_ended(shard, peer);
 }
 
-// Expect: 100-continue.
+// Handles Expect: 100-continue.
 static void http_skip(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
     (void)bytes;
     peer->cold->is_held_up = true;
     http_go_on(shard, peer);
 }
 
-// --- Its time
+// --- Idle time
 
 static bool http_enter(struct shard *shard, struct peer *peer) {
     struct http_peer *own = peer_state_take(shard, peer, FEATURE_HTTP, sizeof *own);
@@ -190,8 +190,8 @@ static bool http_enter(struct shard *shard, struct peer *peer) {
     return true;
 }
 
-// Handles the timer's end. A connection waits while a request or its answer is under way, whose own times
-// hold. After that it has the whole time.
+// Closes a connection that has been idle for HTTP_IDLE_MS. While a request or its answer is in progress the connection
+// isn't idle. Afterwards it gets the whole time again.
 static void http_expire(struct shard *shard, struct peer *peer) {
     uint32_t idle_ms = shard_since(shard, peer->received_ms),
              waiting_ms = shard_since(shard, peer->sending_ms);
@@ -230,7 +230,7 @@ const struct transport transport_http = {
 
 static const struct transport transport_deferring = {
     .name = "http deferring",
-    .codec.wire = &wire_sse, // deaf
+    .codec.wire = &wire_sse, // this wire reads nothing
     .gauge = FEATURE_GAUGE(FEATURE_HTTP, HTTP_GAUGE_HTTP),
     .codec.respond = http_respond,
     .ops.leave = http_discard_unserved,

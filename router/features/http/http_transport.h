@@ -1,5 +1,5 @@
-// HTTP/1.1 (RFC 9110, RFC 9112): the transport of a connection whose requests are answered in the order in
-// which they came, each as one exchange. Each path is a row of routes (http_routes.h).
+// HTTP/1.1 (RFC 9110, RFC 9112): the transport of a connection whose requests are answered in their order, each as one
+// exchange. Each path is a row of routes (http_routes.h).
 #pragma once
 
 #include "router/engine/shard/transport.h"

@@ -14,7 +14,7 @@
 #include "router/registry/subscribe.h"
 #include "router/rights/authz.h"
 
-// --- The answer that doesn't end
+// --- The stream
 
 bool sse_begin(struct shard *shard, struct peer *peer, struct exchange *exchange,
                const struct transport *transport) {
@@ -33,8 +33,8 @@ bool sse_enter(struct shard *shard, struct peer *peer) {
     return true;
 }
 
-// Something that is no event, so that nobody on the way takes the stream for dead. One who has not taken what
-// was sent before needs no more of it.
+// Sends a comment line, so that proxies don't close a silent stream. Sends nothing to a peer that hasn't taken earlier
+// bytes.
 void sse_expire(struct shard *shard, struct peer *peer) {
     struct text text;
     if (peer->state != PEER_OPEN)
@@ -86,7 +86,7 @@ static bool is_pattern(const struct http_parameter *parameter) {
     return parameter->name_bytes == sizeof name - 1 && memcmp(parameter->name, name, sizeof name - 1) == 0;
 }
 
-// Subscribes to all that the query names; NULL, or what is wrong with it.
+// Subscribes to all patterns of the query. Returns NULL, or the fault.
 static const char *take_patterns(struct shard *shard, const struct http_call *call) {
     char decoded[HTTP_LINE_BYTES_MAX];
     struct http_parameter parameter;

@@ -18,15 +18,15 @@
 #include "router/rights/authn.h"
 #include "router/routing/route.h"
 
-// --- Header fields that hold for all that a connection sends: those of the request by which a WebSocket came
+// --- Header fields of the upgrade's request, which hold for all messages of the connection
 
-// Whether there are none.
+// Returns whether there are no such fields.
 static bool websocket_headers_is_plain(const struct directives *directives) {
-    assert(!directives_is_bad(directives)); // the upgrade was refused
+    assert(!directives_is_bad(directives)); // otherwise the upgrade was refused
     return !directives->has_governance && !directives->has_timeout && !directives->has_idle;
 }
 
-// Content-Length and the fields, as a peer would have sent them.
+// Writes Content-Length and the fields, as a framed peer would send them.
 static size_t put_block(char *out, const struct directives *directives, uint32_t body_bytes) {
     size_t count = frame_length_line(out, body_bytes);
     char *at = out + count;
@@ -49,8 +49,8 @@ static size_t put_block(char *out, const struct directives *directives, uint32_t
     return (size_t)(at - out);
 }
 
-// Routes a message under its peer's standing fields. A receiver with a header block gets them in it: so a message
-// that may have one is copied behind such a block.
+// Routes a message with the fields of the upgrade. The message is copied behind a header block with the fields, since
+// framed receivers get header fields.
 static void websocket_headers_route(struct shard *shard, struct peer *peer, const struct frame *frame) {
     enum { BLOCK_BYTES_MAX = 192 };
     char block[BLOCK_BYTES_MAX];
@@ -82,7 +82,7 @@ static void websocket_headers_route(struct shard *shard, struct peer *peer, cons
 
 // --- Control frames
 
-// A frame of the hub's own, as it is. Without memory for it the peer is closed.
+// Queues a frame of the hub's own, as it is. Without memory the peer is closed.
 static void queue_frame(struct shard *shard, struct peer *peer, const char *bytes, size_t count) {
     struct text text;
     text_init(&text);
@@ -106,7 +106,7 @@ static void queue_control(struct shard *shard, struct peer *peer, enum websocket
     queue_frame(shard, peer, frame, WEBSOCKET_CONTROL_HEAD_BYTES + count);
 }
 
-// The one close frame, behind all that waits.
+// Sends a close frame behind the queue, unless one was sent before.
 static void send_close(struct shard *shard, struct peer *peer, enum websocket_code code, const char *reason) {
     char frame[WEBSOCKET_CONTROL_HEAD_BYTES + WEBSOCKET_CONTROL_BYTES_MAX];
     if (http_peer_of(peer)->is_closed || peer_is_deaf(peer))
@@ -116,7 +116,7 @@ static void send_close(struct shard *shard, struct peer *peer, enum websocket_co
     queue_frame(shard, peer, frame, websocket_close(frame, code, reason));
 }
 
-// The peer closes: it is sent its code back, and nothing behind that (RFC 6455 section 5.5.1).
+// Handles the peer's close: returns its code, and sends nothing after that (RFC 6455 section 5.5.1).
 static void take_close(struct shard *shard, struct peer *peer, const uint8_t *payload, size_t count) {
     if (!http_peer_of(peer)->is_closed)
         queue_control(shard, peer, WEBSOCKET_CLOSE, payload, count < 2 ? 0 : 2);
@@ -124,8 +124,8 @@ static void take_close(struct shard *shard, struct peer *peer, const uint8_t *pa
     peer_silence(shard, peer);
 }
 
-// A ping counts as a message. Between the fragments of a message it is read though its sender is held back, and has no pong
-// then: it is one of many that are answered.
+// Handles a ping, which counts as a message for the user's limits. A ping between fragments is read even while reading
+// is paused; then no pong is sent, since a pong may answer several pings.
 static void take_ping(struct shard *shard, struct peer *peer, const uint8_t *payload, uint32_t count) {
     assert(count <= WEBSOCKET_CONTROL_BYTES_MAX);
     authn_meter(shard, peer, count);
@@ -143,7 +143,7 @@ static void websocket_skip(struct shard *shard, struct peer *peer, const uint8_t
     case WEBSOCKET_CLOSE:
         take_close(shard, peer, payload, count);
         break;
-    default: // a pong is a sign of life, as all that comes is
+    default: // a pong only shows that the peer is alive, as all messages do
         break;
     }
 }
@@ -178,7 +178,7 @@ static bool websocket_end(struct shard *shard, struct peer *peer, enum peer_end_
     switch (why) {
     case PEER_END_UNKNOWN:
         http_peer_of(peer)->is_denied = true;
-        peer_linger(shard, peer); // what it is owed still comes before the close frame, its refusal too
+        peer_linger(shard, peer); // the queue, with the refusal, is sent before the close frame
         return true;
     case PEER_END_REVOKED:
         send_close(shard, peer, WEBSOCKET_CODE_POLICY, "this credential is gone");
@@ -202,7 +202,7 @@ static void websocket_goodbye(struct shard *shard, struct peer *peer) {
                ends ? "the hub ends" : "");
 }
 
-// --- Its time
+// --- Idle time
 
 static bool websocket_enter(struct shard *shard, struct peer *peer) {
     wheel_arm(&shard->wheel, &peer->cold->timer, shard_now_ms(shard) + WEBSOCKET_SILENCE_MS);
@@ -218,7 +218,8 @@ static void ping(struct shard *shard, struct peer *peer) {
     queue_control(shard, peer, WEBSOCKET_PING, (const uint8_t *)"", 0);
 }
 
-// For how long it could have answered: while it takes what stands before the ping, it can't.
+// Returns for how long the peer could have answered the ping. While the peer still takes bytes before the ping, it
+// can't answer.
 static uint32_t unanswered_ms(struct shard *shard, struct peer *peer) {
     uint32_t pinged_ms = shard_since(shard, http_peer_of(peer)->pinged_ms), waiting_ms;
     if (peer->connection.shipment)
@@ -227,11 +228,12 @@ static uint32_t unanswered_ms(struct shard *shard, struct peer *peer) {
     return waiting_ms < pinged_ms ? waiting_ms : pinged_ms;
 }
 
-// A silent peer is asked for a sign of life, and closed without one.
+// Pings a silent peer, and closes it without an answer.
 static void websocket_expire(struct shard *shard, struct peer *peer) {
     struct http_peer *own = http_peer_of(peer);
     uint32_t idle_ms = shard_since(shard, peer->received_ms), remaining_ms = WEBSOCKET_PONG_MS;
-    bool has_replied = own->is_pinged && idle_ms <= shard_since(shard, own->pinged_ms); // also at once
+    // "<=": the answer may come in the tick of the ping
+    bool has_replied = own->is_pinged && idle_ms <= shard_since(shard, own->pinged_ms);
     if (peer->state != PEER_OPEN)
         return;
     if (has_replied)
@@ -269,7 +271,7 @@ const struct transport transport_websocket = {
 
 static const char subprotocol[] = "hugai.v2";
 
-// Refuses an upgrade that can't be done as it is asked for; 426 says how it can.
+// Refuses an upgrade to another version or protocol. Status 426 tells which is possible.
 static void refuse_upgrade(struct shard *shard, struct http_call *call, const char *fault) {
     call->exchange->http.fields = "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
     call->exchange->http.closes = true;
@@ -291,7 +293,7 @@ static bool directives_good(const struct directives *directives) {
     return !directives_is_bad(directives);
 }
 
-// Writes the proof that the request was read; NULL, or what is wrong with it.
+// Writes Sec-WebSocket-Accept. Returns NULL, or the fault.
 static const char *fault_of(const struct http_call *call, char accept[WEBSOCKET_ACCEPT_BYTES]) {
     struct span key = call->request.fields[HTTP_SEC_WEBSOCKET_KEY];
     if (http_repeated(&call->request, HTTP_SEC_WEBSOCKET_KEY) ||
@@ -299,7 +301,7 @@ static const char *fault_of(const struct http_call *call, char accept[WEBSOCKET_
         return "Sec-WebSocket-Key must be 16 bytes in base64";
     if (http_repeated(&call->request, HTTP_SEC_WEBSOCKET_VERSION))
         return "Sec-WebSocket-Version may occur once only";
-    if (call->has_gap) // RFC 6455, 4.1: and what came can't be told from what comes
+    if (call->has_gap) // RFC 6455, 4.1: bytes before the answer can't be told from later bytes
         return "who asks for an upgrade waits for the answer before it says more";
     if (call->frame->unit->body_bytes)
         return "a request for an upgrade has no content";

@@ -1,12 +1,12 @@
-// WebSocket (RFC 6455): a peer like any other, whose bodies are text messages. The connection comes by an
-// upgrade of HTTP, whose header fields then hold for each of its messages.
+// WebSocket (RFC 6455): a transport whose bodies are text messages. An HTTP upgrade begins it, and the upgrade's header
+// fields hold for each message.
 #pragma once
 
 #include "router/features/http/http_response.h"
 
 extern const struct transport transport_websocket;
 
-// Whether an upgrade to it is asked for, be it as it can't be done.
+// Returns whether a request asks for an upgrade to WebSocket, also if the upgrade must be refused.
 bool websocket_is_upgrade(const struct http_call *call);
-// GET /ws.
+// Serves GET /ws.
 void websocket_upgrade(struct shard *shard, struct http_call *call);
