@@ -125,7 +125,7 @@ journaled('approvals and how they end', async (hub, path, stop) => {
   await source.next();
   human.send({ jsonrpc: '2.0', id: await ask(2), error: { code: 1, message: 'no' } });
   await source.next();
-  await ask(3, {}, 'Custom-Timeout-Ms: 50');
+  await ask(3, {}, 'Custom-Timeout-Ms: 500');
   assertError((await source.next()).json, -32051);
   source.notify('governance/approval', APPROVAL);
   await human.find((one) => !('id' in one.json) && one.json.method === 'governance/approval', 'the notification');

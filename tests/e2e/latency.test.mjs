@@ -38,7 +38,7 @@ scenario('an agent that answered has its count, its errors and its quantiles, ea
 scenario('what the hub answered itself does not count, and an agent that registers again goes on', EVERYWHERE, async (hub) => {
   const target = await hub.agent('target');
   const source = await hub.peer();
-  const asked = source.ask('work', { targetAgent: 'target' }, 'Custom-Timeout-Ms: 50');
+  const asked = source.ask('work', { targetAgent: 'target' }, 'Custom-Timeout-Ms: 500');
   await target.next();
   assertError(await asked, -32051);
   assert.equal((await latencies(source)).target, null);

@@ -158,7 +158,7 @@ scenario('a cancelled request ends at once, and is answered as its source\'s pro
 
 scenario('what the hub cancels it says as MCP does', SHARED, async (hub) => {
   const [peer, other] = await clients(hub, 2);
-  peer.send({ jsonrpc: '2.0', id: 'x', method: 'wait', params: {} }, 'Custom-Timeout-Ms: 50');
+  peer.send({ jsonrpc: '2.0', id: 'x', method: 'wait', params: {} }, 'Custom-Timeout-Ms: 500');
   const { id } = await until(other, ({ method }) => method === 'wait');
   assertError((await peer.find((one) => one.json.id === 'x', 'its end')).json, -32051);
   await until(other, ({ method, params }) => method === 'notifications/cancelled' && params.requestId === id);

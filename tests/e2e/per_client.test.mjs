@@ -225,7 +225,7 @@ scenario('a cancel and the time of a request are told to the one that was asked'
   one.send({ jsonrpc: '2.0', id: 7, method: 'hang', params: { targetAgent: 'own' } });
   await own_process(one); // it has it
   await one.notify('$/cancelRequest', { id: 7 });
-  one.send({ jsonrpc: '2.0', id: 8, method: 'hang', params: { targetAgent: 'own' } }, 'Custom-Timeout-Ms: 20');
+  one.send({ jsonrpc: '2.0', id: 8, method: 'hang', params: { targetAgent: 'own' } }, 'Custom-Timeout-Ms: 500');
   assertError((await one.find(({ json }) => json.id === 8, 'its end')).json, -32051);
   const told = async (name) => (await one.ask('hub/childLog', { name })).result.lines.filter((line) => line.includes('$/cancelRequest')).length;
   await until('both are told', async () => (await Promise.all(['own#1', 'own#2'].map(told))).includes(2));

@@ -148,7 +148,7 @@ traced('errors and refusals have spans, and say who ended them', { options: ['--
   assert.deepEqual(await of('nothing'), { code: '-32601', by: 'hub', to: undefined, status: 2, events: [] });
   assert.deepEqual({ ...(await of('nobody')), code: 0 }, { code: 0, by: 'hub', to: undefined, status: 2, events: [] });
   // Out of time.
-  source.send(asked('late', 'worker'), 'Custom-Timeout-Ms: 50');
+  source.send(asked('late', 'worker'), 'Custom-Timeout-Ms: 500');
   await target.next();
   assert.equal((await source.next()).json.error.code, -32051);
   assert.deepEqual(await of('late'), { code: '-32051', by: 'hub', to: 'worker', status: 2, events: ['sent'] });
