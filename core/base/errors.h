@@ -2,6 +2,7 @@
 // to extensions; LSP's cancel). Enum, numbers and message texts are made from this table.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define ERRORS(X)                                                                                            \
@@ -38,5 +39,9 @@ enum error {
 int32_t error_code(enum error error);
 // Returns the code for MCP's HTTP. MCP reserves -32099 to -32000, so the hub's own codes there are 1,000 higher.
 int32_t error_code_mcp(enum error error);
+// Returns whether a code over MCP is one of the hub's own (error_code_mcp).
+static inline bool error_code_is_hub_mcp(int64_t code) {
+    return code >= -31099 && code <= -31000;
+}
 // Returns the text for "message"; static, plain ASCII without characters that JSON escapes.
 const char *error_text(enum error error);

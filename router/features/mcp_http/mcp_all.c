@@ -137,7 +137,7 @@ static void put_version(const struct mcp_gather *gather, struct text *out) {
 }
 
 // Notes which servers have refused to open a session: the client's session shows nothing of such a server. An error
-// with a code from -32099 to -32000 doesn't count as a refusal.
+// of the hub itself, as for a full queue, is no refusal of the server.
 static void note_sessions(struct shard *shard, const struct mcp_gather *gather) {
     for (uint32_t index = 0; index < gather->count; index++) {
         const struct mcp_part *part = &gather->parts[index];
@@ -145,8 +145,7 @@ static void note_sessions(struct shard *shard, const struct mcp_gather *gather) 
         if (!part->answers.first || !mcp_body_read(shard, part->answers.first, &body))
             continue;
         int64_t code = mcp_body_code(&body);
-        bool is_own = code >= -32099 && code <= -32000;
-        if (!is_own)
+        if (!error_code_is_hub_mcp(code))
             mcp_inventory_note_sessions(shard, part->name, part->name_bytes, code != 0);
         mcp_body_give(&body);
     }

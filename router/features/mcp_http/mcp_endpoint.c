@@ -160,10 +160,9 @@ static bool waits_for_tools(struct shard *shard, const struct mcp_arrival *arriv
         arrival->exchange->tool_waits == TOOL_WAITS_MAX)
         return false;
     mcp_era_ask_tools(shard, arrival->exchange->user, name, bytes);
-    if (!mcp_era_wait_for_tools(shard, arrival, post, name, bytes))
-        return false;
-    arrival->exchange->tool_waits++;
-    return true;
+    arrival->exchange
+        ->tool_waits++; // before: without memory to wait the arrival is refused, and its exchange ends
+    return mcp_era_wait_for_tools(shard, arrival, post, name, bytes);
 }
 
 static bool calls_tool(const struct mcp_post *post, char name[METHOD_BYTES_MAX], size_t *bytes) {

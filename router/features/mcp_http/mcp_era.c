@@ -113,8 +113,7 @@ static enum mcp_knowledge read_answer(struct shard *shard, const struct mcp_call
         return MCP_ERA_UNKNOWN;
     int64_t code = mcp_body_code(&body);
     mcp_body_give(&body);
-    bool is_hubs = code <= -31000 && code > -32000;
-    return is_hubs ? MCP_ERA_UNKNOWN : code == -32601 ? MCP_ERA_LACKING : MCP_ERA_THERE;
+    return error_code_is_hub_mcp(code) ? MCP_ERA_UNKNOWN : code == -32601 ? MCP_ERA_LACKING : MCP_ERA_THERE;
 }
 
 static void answered(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
