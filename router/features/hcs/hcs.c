@@ -142,7 +142,7 @@ static void hcs_timer(struct shard *shard, struct timer *timer, unsigned kind) {
 
 // --- Leaving
 
-enum { SURVEYED_MAX = 1024 }; // sessions, so that it stays one turn's work
+enum { SURVEYED_MAX = 1024 }; // sessions that one survey looks at, so that it fits one turn
 
 static void hcs_survey(struct shard *shard) {
     struct survey_sessions *found = &shard->survey.page.sessions;
@@ -225,12 +225,12 @@ static void hcs_drain(struct shard *shard) {
         hcs_forget_all(shard);
 }
 
-// Whether sessions of this shard's live.
+// Returns whether sessions of this shard haven't ended.
 static bool hcs_has_pending(const struct shard *shard) {
     return !list_empty(&hcs_of(shard)->live);
 }
 
-// All clients must know of the end, and all that travels must be home.
+// Waits until all clients have got their ends, and all clients and HTTP frames have come back.
 static bool hcs_holds_phase(const struct shard *shard) {
     assert(shard->phase != HUB_SERVING);
     if (shard->phase == HUB_DRAINING)
@@ -240,7 +240,7 @@ static bool hcs_holds_phase(const struct shard *shard) {
 
 // --- The registration
 
-// No session crosses to other hubs.
+// Takes a frame of a peer. Sessions don't extend to other hubs, so their messages aren't taken.
 static bool hcs_take_stream(struct shard *shard, const struct message *message) {
     assert(message->lookup.kind == BODY_STREAM && !message->exchange);
     if (message->origin)
@@ -249,7 +249,7 @@ static bool hcs_take_stream(struct shard *shard, const struct message *message) 
     return true;
 }
 
-// A peer that reads may be under its bounds again.
+// Marks a peer that reads, which may not be over any more.
 static void hcs_peer_read(struct shard *shard, struct peer *peer) {
     struct hcs_viewer *viewer = hcs_viewer_of(peer);
     if (viewer && !list_empty(&viewer->over) && list_empty(&viewer->drained))

@@ -1,14 +1,14 @@
 // HCS: sessions in which an agent streams chunks of text to clients (seed: HCS Streaming Protocol, draft v0.2).
 //
-//     a client's shard              the session's shard                  the producer's shard
-//     entry: start ─── join ──────▶ starting: a producer is chosen ──▶   its queue
-//                                   saying ◀────── init, chunk … ──────  entry
-//     client: shed or queued ◀───── giving: a share of each chunk
-//                    │ reads too slowly
-//                    └── report ──▶ mood: pause, resume ───────────────▶ its queue
+//     client's shard                   session's shard                        producer's shard
+//     hcs_ingress: start ─── join ───▶ hcs_dispatch: chooses a producer ────▶ its queue
+//                                      hcs_dispatch ◀────── init, chunk … ─── hcs_ingress
+//     hcs_client: sheds or queues ◀─── hcs_session: a share of each chunk
+//                    │ the peer reads too slowly
+//                    └── report ─────▶ hcs_session: pause, resume ───────────▶ its queue
 //
-// A session lives on the shard that its name tells, so that each shard finds it without a table in common. All frames
-// of the session go there first, and stay there a while, for clients that come later or come back.
+// The name of a session determines its shard, so that each shard finds the session without a common table. All frames of
+// the session go there first, and are kept there for a while, for clients that join later or resume.
 #pragma once
 
 #include "router/engine/message/message.h"
@@ -17,5 +17,5 @@
 
 struct home;
 
-// A peer is a client of nothing any more.
+// Ends all the peer's memberships in sessions.
 void hcs_leave(struct shard *shard, struct peer *peer);

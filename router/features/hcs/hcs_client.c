@@ -13,7 +13,7 @@
 
 enum { LOOK_MS = 1000 };
 
-// --- Coming and going
+// --- Begin and end
 
 static struct hcs_viewer *viewer_of(struct shard *shard, struct peer *peer) {
     struct hcs_viewer *viewer = hcs_viewer_of(peer);
@@ -66,7 +66,7 @@ static struct hcs_client *hcs_client_make(struct shard *shard, struct hcs_viewer
     client->resumes = fields->resumes;
     client->is_barred = fields->is_barred;
     client->has_after = fields->has_after;
-    client->has_seq = fields->has_after && fields->resumes; // it comes back to this place
+    client->has_seq = fields->has_after && fields->resumes; // the client resumes at this place
     client->last_seq = fields->after_seq;
     client->on_streamed = fields->on_streamed;
     client->is_generated = fields->is_generated;
@@ -113,7 +113,7 @@ static void free_when_at_rest(struct shard *shard, struct hcs_client *client) {
     quota_give(&shard->quota, client);
 }
 
-// The peer knows it no more; whether it has gone or the session has let it go.
+// Removes the client from its peer, when the peer has left or the client has come back.
 static void part(struct peer *peer, struct hcs_client *client) {
     struct hcs_viewer *viewer = viewer_at(peer);
     assert(viewer && viewer->quota_bytes >= memory_bytes(client) && peer->awaited > 0);
@@ -142,7 +142,7 @@ void hcs_client_left(struct shard *shard, struct hcs_client *client) {
     free_when_at_rest(shard, client);
 }
 
-// --- What it gets
+// --- Frames for clients
 
 static struct hcs_frame_subject about(const struct hcs_client *client) {
     return (struct hcs_frame_subject){hcs_client_id(client), hcs_client_request_id(client), client->id_bytes,
@@ -181,7 +181,7 @@ static void deliver(struct shard *shard, struct peer *peer, struct hcs_client *c
     deliver_parcel(shard, peer, client, &streamed);
 }
 
-// Tells what was shed; without memory it is told later.
+// Sends a client the report of shed chunks. Without memory a later call sends the report.
 static void report_shed(struct shard *shard, struct peer *peer, struct hcs_client *client) {
     if (!shed_any(&client->shed))
         return;
@@ -198,7 +198,7 @@ static void drop_chunk(struct shard *shard, struct hcs_client *client, struct pa
     send_release(shard, parcel);
 }
 
-// Whether a chunk is shed, and so gone.
+// Sheds a chunk if the peer's queue is too full. Returns whether the chunk was shed: then it is freed.
 static bool shed_chunk(struct shard *shard, struct peer *peer, struct hcs_client *client,
                        struct parcel *parcel, struct hcs_tag tag) {
     size_t waiting = connection_waiting(&peer->connection);
@@ -211,7 +211,7 @@ static bool shed_chunk(struct shard *shard, struct peer *peer, struct hcs_client
     return true;
 }
 
-// --- How it reads
+// --- How fast peers read
 
 static void report(struct shard *shard, struct hcs_client *client, uint8_t reading) {
     if (client->reporting || client->is_home || client->known == reading)
@@ -321,7 +321,7 @@ void hcs_client_flush(struct shard *shard, struct parcel *parcel) {
     struct peer *peer = peer_at(shard, client);
     struct parcel_list dropped;
     send_release(shard, parcel);
-    if (!peer || !client->has_queued) // a queue isn't walked for nothing
+    if (!peer || !client->has_queued) // no chunk waits, so the queue needn't be searched
         return;
     client->has_queued = false;
     parcel_list_init(&dropped);
@@ -340,7 +340,7 @@ void hcs_client_opened(struct shard *shard, struct hcs_client *client) {
 }
 
 void hcs_client_returned(struct shard *shard, struct hcs_client *client) {
-    // A client that is closing isn't found any more, but it is there until it has left.
+    // peer_find doesn't find a peer that is closing, but the peer's memory stays until it has left.
     struct peer *peer = client->has_left ? NULL : shard->peers.slots[connection_slot(client->connection)];
     assert(!client->is_home);
     client->is_home = true;

@@ -19,7 +19,7 @@
 
 static const char capability[] = "hcs", default_target[] = "@hcs";
 
-// --- Refusing a start
+// --- Refused starts
 
 static void drop_start(struct shard *shard, struct hcs_client *client) {
     assert(!client->session);
@@ -58,7 +58,7 @@ static bool is_producer(const struct shard *shard, const struct agent *agent) {
     return false;
 }
 
-// Notes the refusal of a start, with what its source is told.
+// Writes the refusal of a start to the journal, with the data that its source gets.
 static void note_start_refused(struct shard *shard, uint64_t source, const struct user *user,
                                const char *target, size_t bytes, enum error error, const struct text *data) {
     struct unrouted_request start = {source, user, target, bytes, "start", sizeof "start" - 1};
@@ -88,15 +88,15 @@ static void refuse_user(struct shard *shard, struct hcs_client *client, enum hcs
     hcs_open_refuse(shard, client, HCS_FRAMES_INVALID_REQUEST, hcs_access_text(access), false);
 }
 
-// Answers with a status of HTTP. The status is the same where there is no such session and where the session isn't
-// for its user.
+// Refuses a client that gets a status of HTTP. The status is the same for a session that isn't there and for one that
+// the user may not join.
 static void refuse_place(struct shard *shard, struct hcs_client *client, enum hcs_access access) {
     if (client->is_barred || access != HCS_ACCESS_ALLOWED)
         note_refused(shard, client, client->is_barred ? HCS_ACCESS_DENIED : access);
     return_start(shard, client, client->is_barred ? HCS_REFUSAL_BARRED : HCS_REFUSAL_FORGOTTEN);
 }
 
-// A user's `hold` is for the gate to heed (docs/gate.md), which can't hold a stream.
+// Returns whether a `hold` of the user forbids a stream with this agent: the gate can't hold a stream (docs/gate.md).
 static bool is_held(const struct shard *shard, const struct hcs_client *client, const struct agent *agent) {
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
     bool has_target = client->target_bytes;
@@ -110,7 +110,8 @@ static bool reaches(const void *user, const struct agent *agent) {
     return authz_reaches(user, agent);
 }
 
-// Producers that a hold names are no more among those to choose from than those that a denial names.
+// Returns whether the user reaches an agent as a producer: agents that a `hold` names are left out, as agents that a
+// denial names.
 static bool reaches_without_approval(const void *user, const struct agent *agent) {
     assert(user && agent->id_bytes > 0);
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
@@ -123,7 +124,7 @@ static groups_reaches *reaching_for(const struct shard *shard, const struct user
     return user && !rights_reach_all(user) ? reaches : NULL;
 }
 
-// NULL: the client was refused.
+// Chooses the producer. Returns NULL if the client was refused.
 static struct agent *choose(struct shard *shard, struct hcs_client *client) {
     bool has_target = client->target_bytes;
     struct rules_message criteria = {
@@ -164,7 +165,7 @@ static bool forget_oldest(struct shard *shard) {
     return true;
 }
 
-// Sessions that have ended are bounded, too, but give way.
+// Returns whether there may be one more session. Sessions that have ended have their own bound: the oldest are freed.
 static bool hub_has_room(struct shard *shard) {
     uint32_t max = (uint32_t)hcs_option(shard, HCS_OPTION_SESSIONS_MAX);
     while (hcs_of(shard)->ended_count >= max)
@@ -172,15 +173,16 @@ static bool hub_has_room(struct shard *shard) {
     return atomic_load_explicit(&hcs_hub_of(shard)->sessions, memory_order_relaxed) < max;
 }
 
-// Takes a place for the session among its opener's pending requests: as many as the user's `pending` says;
-// without users a quarter of all sessions a connection. False where there is none left.
+// Counts the session among its opener's pending requests: up to the user's `pending`, or without a users file up to a
+// quarter of all sessions a connection. Returns false at the bound.
 static bool take_place(struct shard *shard, const struct hcs_client *client) {
     uint32_t share = (uint32_t)hcs_option(shard, HCS_OPTION_SESSIONS_MAX) / 4;
     uint32_t max = client->user ? users_rights(client->user)->limits.pending : share ? share : 1;
     assert(!client->user || client->account == client->user->account);
     if (!client->account)
         return true;
-    account_leases_empty(&shard->account_leases); // what this turn has taken ahead may be the last place
+    // Units that this turn has taken ahead may include the last one
+    account_leases_empty(&shard->account_leases);
     return account_ask(client->account, max);
 }
 
@@ -208,7 +210,7 @@ static bool session_begin(struct shard *shard, struct hcs_client *client, struct
     return true;
 }
 
-// A user who is gone has no denials either.
+// Returns whether the user isn't in the users file any more. Such a user has no denials, either.
 static bool is_gone(const struct hcs_client *client) {
     return client->user && users_rights(client->user) == &users_no_rights;
 }
@@ -238,7 +240,7 @@ static void begin_allowed(struct shard *shard, struct hcs_client *client) {
                         true);
 }
 
-// By the newest edition, as hcs_access_check.
+// Begins a session by the rights of the newest edition, as hcs_access_check does.
 static void begin(struct shard *shard, struct hcs_client *client) {
     const struct users *own = users_judge_by(hub_settings(shard->hub)->users);
     assert(own == shard->settings->users);
@@ -253,7 +255,8 @@ void hcs_open_join(struct shard *shard, struct hcs_client *client) {
                              : client->is_barred ? HCS_ACCESS_DENIED
                                                  : HCS_ACCESS_ALLOWED;
     bool has_status =
-        client->resumes || (client->on_streamed && client->is_barred); // of HTTP, in place of a stream
+        // Such a client gets a status of HTTP instead of a stream
+        client->resumes || (client->on_streamed && client->is_barred);
     if (has_status && (!session || access != HCS_ACCESS_ALLOWED)) {
         refuse_place(shard, client, access);
     } else if (access != HCS_ACCESS_ALLOWED) {
@@ -273,7 +276,8 @@ void hcs_open_join(struct shard *shard, struct hcs_client *client) {
 
 // --- A start at its producer
 
-// Queues a start. The queue knows starts, and a program that ends leaves them to the next one.
+// Queues a start for its producer. With its id in the queue, the start survives the end of the producer's program, and
+// goes to the next program.
 static void queue_start(struct shard *shard, struct peer *peer, struct parcel *parcel, uint64_t start) {
     parcel = hcs_mail_fit(shard, peer, parcel);
     if (!parcel)
@@ -295,7 +299,7 @@ void hcs_open_arrived(struct shard *shard, struct parcel *parcel) {
         queue_start(shard, peer, parcel, start);
         return;
     }
-    // The producer's leaving is on its way to the session.
+    // The order that the producer has left will reach the session.
     drop_one(shard, COUNT_DROP_TARGET_GONE, parcel->mail.connection, parcel->bytes);
     send_release(shard, parcel);
 }
@@ -311,11 +315,11 @@ void hcs_open_turned(struct shard *shard, struct parcel *parcel) {
     struct parcel *error = hcs_frames_error(shard, hcs_session_subject(session), HCS_FRAMES_INTERNAL,
                                             "overloaded: the producer's queue is full", true, NULL, 0);
     hcs_session_end(shard, session, error, TYPE_ERROR);
-    hcs_session_forget(shard, session); // nothing ever was in it
+    hcs_session_forget(shard, session); // the session has no chunks
 }
 
-// A session's id alone joins nothing. A user who may call its producer joins it, be it as one of those that
-// stream. The user who began it may join by the address that it was asked for at, too.
+// Checks access to a session, whose name alone isn't enough. A user who may call the producer may join. The user who
+// began the session may also join by the target of its start.
 enum hcs_access hcs_access_check(const struct shard *shard, const struct hcs_session *session,
                                  const struct user *user) {
     const char *target = session->text + session->id_bytes + session->request_id_bytes;
@@ -324,7 +328,7 @@ enum hcs_access hcs_access_check(const struct shard *shard, const struct hcs_ses
         return HCS_ACCESS_ALLOWED;
     if (!session->agent_bytes)
         return HCS_ACCESS_DENIED;
-    // The newest edition: the shard on which this one was judged may have taken it up before this one does.
+    // Uses the newest edition: the shard that checked the start may have taken it up earlier than this shard.
     const struct users *own = users_judge_by(hub_settings(shard->hub)->users);
     bool may = authz_joins(user, agent, session->agent_bytes, NULL, 0) ||
                (identity_same(session->user, user) &&
@@ -392,15 +396,15 @@ void hcs_access_review(struct shard *shard) {
 enum { TEXT_BYTES_MAX = 256 };
 
 struct incoming_frame {
-    uint64_t from;                     // connection
-    struct hcs_http_frame *http_frame; // NULL: it came on the connection that it is from
-    struct parcel *parcel;             // until it is taken
+    uint64_t from;                     // the sender's connection
+    struct hcs_http_frame *http_frame; // NULL: the frame came on the connection `from`
+    struct parcel *parcel;             // NULL once the frame is taken
     const uint8_t *body;
     struct hcs_fields frame;
     enum hcs_type type;
-    struct hcs_session *session;       // NULL: there is none of this name
-    struct hcs_http_owner *http_owner; // of such a frame
-    bool finished;                     // that is on its way back
+    struct hcs_session *session;       // NULL: no session has this name
+    struct hcs_http_owner *http_owner; // the owner for http_frame, or NULL
+    bool finished;                     // http_frame is on its way back
 };
 
 static enum hcs_type type_of(const struct incoming_frame *incoming) {
@@ -416,7 +420,7 @@ static size_t read_text(const struct incoming_frame *incoming, enum hcs_fields_k
     return bytes == SIZE_MAX ? 0 : bytes;
 }
 
-// --- Effects
+// --- Answers
 
 static void finish(struct shard *shard, struct incoming_frame *incoming, struct parcel *error, bool failed) {
     struct hcs_http_frame *http_frame = incoming->http_frame;
@@ -459,7 +463,7 @@ static bool is_answer(const struct incoming_frame *incoming) {
     return incoming->type == TYPE_ERROR && hcs_fields_has(&incoming->frame, STREAM_REFUSED);
 }
 
-// An error that answers a frame is never answered: two that did so would never come to an end.
+// Refuses a frame. An error that answers a frame gets no answer: two peers that answered errors would never stop.
 static void hcs_dispatch_refuse(struct shard *shard, struct incoming_frame *incoming, const char *message,
                                 unsigned counter) {
     bool answers = is_answer(incoming);
@@ -473,7 +477,7 @@ static void hcs_dispatch_refuse(struct shard *shard, struct incoming_frame *inco
         drop_one(shard, COUNT_DROP_NO_MEMORY, incoming->from, 0);
 }
 
-// --- By the producer
+// --- Frames of the producer
 
 static enum stream_lod lod_of(const struct incoming_frame *incoming) {
     if (hcs_fields_is(&incoming->frame, incoming->body, STREAM_LOD, "atomic"))
@@ -504,7 +508,7 @@ static void by_producer(struct shard *shard, struct incoming_frame *incoming) {
         hcs_session_spread(shard, session, take(incoming), incoming->type);
 }
 
-// --- By a client
+// --- Frames of clients
 
 static void to_producer(struct shard *shard, struct incoming_frame *incoming) {
     hcs_mail_send(shard, incoming->session->producer, take(incoming), false);
@@ -524,7 +528,8 @@ static void route_ack(struct shard *shard, struct incoming_frame *incoming) {
         to_producer(shard, incoming);
 }
 
-// For whom it speaks, one after the other: the first one behind `before`, or the first. NULL: nobody else.
+// Returns the next client for which the frame acts, behind `after`; or the first, if `after` is the list's head. NULL:
+// there is no other client.
 static struct hcs_client *next_client(const struct shard *shard, const struct incoming_frame *incoming,
                                       struct list *after) {
     const struct hcs_session *session = incoming->session;
@@ -538,11 +543,10 @@ static struct hcs_client *next_client(const struct shard *shard, const struct in
     return NULL;
 }
 
-// Drops chunks that wait in the client's queue, on the client's shard. The parcel goes there, a share for
-// each.
+// Has the chunks in the client's queue dropped, on the client's shard. A share of the parcel goes there as mail.
 static void flush_queue(struct shard *shard, struct incoming_frame *incoming, struct hcs_client *client) {
     struct parcel *share = parcel_share(&shard->parcels, incoming->parcel);
-    if (!share) { // it stays in the queue, and so isn't dropped
+    if (!share) { // the chunks stay in the queue
         drop_one(shard, COUNT_DROP_NO_MEMORY, client->connection, 0);
         return;
     }
@@ -561,14 +565,14 @@ static void apply(struct shard *shard, struct incoming_frame *incoming, struct h
     }
 }
 
-// The frames of a lone client reach the producer itself, which so is told.
+// Sends the pause or resume of a session's only client to the producer itself, which so knows the state.
 static void report_single(struct shard *shard, struct incoming_frame *incoming, bool pauses) {
     struct hcs_session *session = incoming->session;
     if (session->ended || session->flow.clients != 1 || !next_client(shard, incoming, &session->clients))
         return;
     struct parcel *share = parcel_share(&shard->parcels, incoming->parcel);
     if (!share)
-        return; // it is told in the hub's words
+        return; // the hub sends a control frame of its own
     hcs_mail_send(shard, session->producer, share, true);
     hcs_flow_control_signalled(shard, session, pauses ? HCS_FLOW_OVER : HCS_FLOW_READS);
 }
@@ -594,12 +598,12 @@ static void route_control(struct shard *shard, struct incoming_frame *incoming) 
             break;
         struct list *previous = client->by_session.prev;
         apply(shard, incoming, client);
-        next = client->session ? &client->by_session : previous; // it may have got the end
+        next = client->session ? &client->by_session : previous; // the client may have got the end and left
     }
     release_parcel(shard, incoming);
 }
 
-// --- Who it is
+// --- Who may send which frame
 
 static bool is_by_producer(const struct incoming_frame *incoming) {
     bool its = incoming->type == TYPE_INIT || incoming->type == TYPE_CHUNK ||
@@ -625,7 +629,8 @@ static void hcs_dispatch_check(struct shard *shard, struct incoming_frame *incom
              (!session->ended || incoming->type == TYPE_CONTROL))
         (incoming->type == TYPE_ACK ? route_ack : route_control)(shard, incoming);
     else if (by_clients && session->ended)
-        drop(shard, incoming, FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_ENDED)); // it has crossed the end
+        // The client sent the frame before it knew of the end
+        drop(shard, incoming, FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_ENDED));
     else
         hcs_dispatch_refuse(shard, incoming, "this frame isn't for you to say in this session",
                             FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_REFUSED));
@@ -637,7 +642,7 @@ static void hcs_dispatch_begin(struct shard *shard, struct incoming_frame *incom
     assert(incoming->parcel->piece_count == 1);
     incoming->body = body->bytes;
     hcs_fields_read(&incoming->frame, incoming->body, (uint32_t)body->count);
-    assert(incoming->frame.verdict == LOOKUP_GOOD); // as it was where it came in
+    assert(incoming->frame.verdict == LOOKUP_GOOD); // the frame was checked where it came in
     size_t bytes = hcs_fields_text(&incoming->frame, incoming->body, STREAM_SESSION_ID, id, sizeof id);
     incoming->type = type_of(incoming);
     incoming->session = bytes == SIZE_MAX ? NULL : hcs_session_find(shard, id, bytes);
@@ -662,7 +667,7 @@ void hcs_dispatch_http_frame(struct shard *shard, struct hcs_http_frame *http_fr
     if (incoming.http_owner &&
         hcs_access_check(shard, incoming.session, http_frame->user) != HCS_ACCESS_ALLOWED)
         incoming.http_owner = NULL;
-    // Behind the end it speaks for those alone that still wait for it: they have paused.
+    // After the end, the frame acts only for clients that still wait for the end because they have paused.
     bool ok = incoming.http_owner && (!incoming.session->ended || incoming.http_owner->streams > 0);
     if (!ok) {
         hcs_dispatch_refuse(shard, &incoming, "this is no stream that is open",

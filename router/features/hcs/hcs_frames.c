@@ -97,7 +97,7 @@ struct parcel *hcs_frames_control(struct shard *shard, struct hcs_frame_subject 
     return end(shard, &body);
 }
 
-// A seq, or the one behind the last that there can be.
+// Puts a seq, or the number after the last possible seq.
 static void put_number(struct text *body, const char *previous, uint64_t number) {
     assert(number <= UINT64_C(1) << 53);
     text_put(body, previous);

@@ -16,16 +16,16 @@
 
 enum { TEXT_BYTES_MAX = 256 };
 
-// A frame on its way in.
+// A frame that is being read.
 struct hcs_entry {
     const struct message *message;
     struct hcs_fields frame;
     char id[SESSION_ID_BYTES_MAX + 8], request_id[TEXT_BYTES_MAX], target[TEXT_BYTES_MAX];
     struct hcs_start_fields fields;
-    bool request_id_read; // and it is good
+    bool request_id_read; // request_id is a good string
 };
 
-// --- Refusing
+// --- Refusals
 
 static size_t read_text(const struct hcs_entry *entry, enum hcs_fields_key key, char *out, size_t capacity) {
     return hcs_fields_text(&entry->frame, entry->message->body, key, out, capacity);
@@ -44,7 +44,7 @@ static void entry_refuse(struct shard *shard, const struct hcs_entry *entry, enu
              entry->message->frame->body.bytes);
     if (hcs_fields_is(&entry->frame, entry->message->body, STREAM_TYPE, "error") &&
         hcs_fields_has(&entry->frame, STREAM_REFUSED))
-        return; // an answer isn't answered
+        return; // an error that answers a frame gets no answer
     struct parcel *error = hcs_frames_error(shard, subject, code, message, retriable, type,
                                             type_bytes == SIZE_MAX ? 0 : type_bytes);
     if (error)
@@ -68,7 +68,7 @@ static bool refuse_header_of(struct shard *shard, const struct hcs_entry *entry)
 
 // --- Reading
 
-// Reads the names of the session and of the request, as far as they can be read.
+// Reads the names of the session and of the request, if they are good.
 static void read_names(struct hcs_entry *entry) {
     size_t id_bytes = read_text(entry, STREAM_SESSION_ID, entry->id, sizeof entry->id);
     if (id_bytes != SIZE_MAX && session_id_valid(entry->id, id_bytes))
@@ -84,7 +84,7 @@ static bool has_but(const struct hcs_entry *entry, enum hcs_fields_key key, enum
     return hcs_fields_has(&entry->frame, key) && entry->frame.type[key] != type;
 }
 
-// NULL, or what is wrong with a start.
+// Reads a start. Returns NULL, or the fault.
 static const char *read_start(struct hcs_entry *entry) {
     struct hcs_start_fields *fields = &entry->fields;
     const struct attachment *attachment = message_peer_attachment(entry->message);
@@ -103,7 +103,7 @@ static const char *read_start(struct hcs_entry *entry) {
     fields->required = entry->message->frame->unit->directives.governance;
     size_t bytes = read_text(entry, STREAM_TARGET_AGENT, entry->target, sizeof entry->target);
     if (hcs_fields_has(&entry->frame, STREAM_TARGET_AGENT) && (bytes == SIZE_MAX || bytes == 0)) {
-        entry->target[0] = '\n'; // nobody's name
+        entry->target[0] = '\n'; // no agent has this name
         bytes = 1;
     }
     fields->target = entry->target;
@@ -130,7 +130,7 @@ void hcs_ingress_generate(struct shard *shard, char *id, struct hcs_start_fields
     fields->is_generated = true;
 }
 
-// The start as it goes to a producer: with the session's name, if the hub made that up.
+// Makes the parcel for the producer: the start, with the session's name if the hub has made that.
 static struct parcel *start_of(struct shard *shard, const struct hcs_entry *entry) {
     static const char previous[] = "\"session_id\":\"", suffix[] = "\",";
     const struct frame *frame = entry->message->frame;
@@ -170,7 +170,7 @@ static void enter_start(struct shard *shard, struct hcs_entry *entry) {
         entry_refuse(shard, entry, HCS_FRAMES_INTERNAL, "the hub ends", true);
         return;
     }
-    if (!queue_limit_has_room(shard, entry->message->peer)) { // a start may have much sent
+    if (!queue_limit_has_room(shard, entry->message->peer)) { // a short start may have the hub send much
         entry_refuse(shard, entry, HCS_FRAMES_INTERNAL, "overloaded: your queue is full", true);
         return;
     }
@@ -184,7 +184,7 @@ static void enter_start(struct shard *shard, struct hcs_entry *entry) {
     entry_refuse(shard, entry, HCS_FRAMES_INTERNAL, "overloaded: there is no memory for a client", true);
 }
 
-// --- All
+// --- All frames
 
 static void refuse_unreadable(struct shard *shard, const struct message *message,
                               const struct hcs_fields *frame) {
@@ -295,7 +295,7 @@ static struct hcs_start_fields fields_of(const struct hcs_query *query, hcs_stre
     };
 }
 
-// Last-Event-ID decides alone. PLACE_BAD where it is none.
+// Reads the session and the place from Last-Event-ID, which replaces the query's. Returns PLACE_BAD for a bad value.
 static enum session_place read_place(const struct hcs_query *query, struct hcs_start_fields *fields) {
     size_t id_bytes = 0;
     enum session_place place =
@@ -307,7 +307,7 @@ static enum session_place read_place(const struct hcs_query *query, struct hcs_s
     return place;
 }
 
-// Makes a start of a query. The start bears its user's name, as a frame does that was sent.
+// Makes a start from a query. The start has its user's header line, like a frame that a peer sends.
 static struct parcel *start_of_query(struct shard *shard, const struct peer *peer,
                                      const struct hcs_query *query, const struct hcs_start_fields *fields) {
     struct hcs_frame_subject subject = {fields->id, fields->request_id, fields->id_bytes,
@@ -354,9 +354,9 @@ enum hcs_http_opening hcs_http_open(struct shard *shard, struct peer *peer, cons
     return HCS_HTTP_OVERLOADED;
 }
 
-// --- HTTP: frames by requests of their own
+// --- HTTP: frames in requests of their own
 
-// Makes an error with the names of the refused frame, as far as they could be read.
+// Makes an error with the refused frame's request_id and type, if they can be read.
 static struct parcel *post_error(struct shard *shard, const struct frame *frame,
                                  const struct hcs_fields *posted, const char *message) {
     char request_id[REQUEST_ID_BYTES_MAX + 1], type[POSTED_TYPE_BYTES_MAX];
@@ -373,8 +373,8 @@ static struct parcel *post_error(struct shard *shard, const struct frame *frame,
                             type_bytes == SIZE_MAX ? 0 : type_bytes);
 }
 
-// Returns NULL, or why the body isn't such a frame; *id is the session's. Fields of `posted` can be read in
-// any case.
+// Reads the frame of a request. Returns NULL, or the fault; *id is the session's name. `posted` can be read in any
+// case.
 static const char *read_posted(struct shard *shard, const struct frame *frame, struct hcs_fields *posted,
                                char *id, size_t *id_bytes) {
     struct lookup lookup;

@@ -12,14 +12,14 @@
 #include "router/features/hcs/hcs_frames.h"
 #include "router/features/hcs/hcs_shard.h"
 
-// Until more is given, and until it is tried again where memory was short.
+// Pauses before a client gets more: the usual pause, and the pause if memory was short.
 enum { STEP_MS = 1, RETRY_MS = 100 };
 
 static void move_gauge(struct shard *shard, unsigned gauge, int64_t by) {
     stats_move_gauge(&shard->stats, gauge, by);
 }
 
-// --- Making
+// --- Begin
 
 struct hcs_session *hcs_session_find(const struct shard *shard, const char *id, size_t bytes) {
     return name_map_get(&hcs_of(shard)->by_id, id, bytes);
@@ -89,7 +89,8 @@ static void serve_later(struct shard *shard, struct hcs_session *session, uint64
     hcs_flow_control_watch(shard, session);
 }
 
-// Gives the client what there is for it, or holds it; with the end it goes home.
+// Sends the client the frames behind its place, or holds them. After the session's end the client leaves with the last
+// frame.
 static void serve(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
                   const struct hcs_live_chunk *live) {
     if (client->paused) {
@@ -108,7 +109,7 @@ static void serve(struct shard *shard, struct hcs_session *session, struct hcs_c
         serve_later(shard, session, client->next > previous ? STEP_MS : RETRY_MS);
 }
 
-// All that there is memory for.
+// Sends the client all frames for which there is memory.
 static void serve_to_end(struct shard *shard, struct hcs_session *session, struct hcs_client *client) {
     uint64_t previous;
     do {
@@ -146,7 +147,7 @@ struct hcs_client *hcs_session_client(const struct shard *shard, const struct hc
     return name_map_get(&hcs_of(shard)->by_client, (const char *)key, sizeof key);
 }
 
-// Once: another client of the same connection may have been filed in its place.
+// Removes the client from by_client, unless another client of the same connection has its key by now.
 static void unfile(struct shard *shard, struct hcs_client *client) {
     if (client->key.session)
         name_map_remove(&hcs_of(shard)->by_client, (const char *)&client->key, sizeof client->key);
@@ -192,7 +193,7 @@ static bool hcs_session_file_client(struct shard *shard, struct hcs_session *ses
     return false;
 }
 
-// Where it begins: with the first chunk that there was, or behind its after_seq.
+// Sets the client's place: the first chunk that came, or the chunk after after_seq.
 static void place(const struct hcs_session *session, struct hcs_client *client) {
     const struct history *history = &session->history;
     client->next = 0;
@@ -202,7 +203,7 @@ static void place(const struct hcs_session *session, struct hcs_client *client) 
     client->placed = true;
     client->next = history_after(history, client->after_seq);
     if (history_lacks(history, client->after_seq))
-        client->next = history->first - 1; // one that is gone, so that it is told
+        client->next = history->first - 1; // a chunk that is gone, so that the client is told
 }
 
 bool hcs_session_enter(struct shard *shard, struct hcs_session *session, struct hcs_client *client) {
@@ -217,7 +218,7 @@ bool hcs_session_enter(struct shard *shard, struct hcs_session *session, struct 
     client->session = session;
     list_append(&session->clients, &client->by_session);
     count_client(shard, session, client, 1);
-    if (previous) // not sooner: it may be the only one
+    if (previous) // only now: `previous` may be the session's only client
         hcs_session_remove(shard, session, previous, HCS_REFUSAL_NONE);
     place(session, client);
     if (client->on_streamed)
@@ -232,7 +233,7 @@ bool hcs_session_enter(struct shard *shard, struct hcs_session *session, struct 
     return true;
 }
 
-// While the hub drains an end waits for nobody.
+// Returns whether a client may pause. While the hub drains, ended sessions don't wait for paused clients.
 static bool may_pause(const struct shard *shard, const struct hcs_session *session) {
     return !session->ended || shard->phase == HUB_SERVING;
 }
@@ -303,7 +304,7 @@ void hcs_session_add(struct shard *shard, struct hcs_session *session, struct pa
     hcs_retention_bound(shard, session);
 }
 
-// --- The end
+// --- End
 
 void hcs_session_end_pauses(struct shard *shard, struct hcs_session *session) {
     assert(session->ended && !may_pause(shard, session));
@@ -351,7 +352,7 @@ void hcs_session_forget(struct shard *shard, struct hcs_session *session) {
             hcs_session_pause(shard, session, client, false);
         if (client->session)
             serve_to_end(shard, session, client);
-        if (client->session) // there is no memory for the rest, or no end that could be told
+        if (client->session) // there is no memory for the other frames, or no end frame
             hcs_session_remove(shard, session, client, HCS_REFUSAL_LOST);
     }
     hcs_retention_forget(shard, session);
@@ -388,7 +389,7 @@ static void forget_chunks(struct shard *shard, struct hcs_session *session, size
     }
 }
 
-// All histories of this shard together.
+// Returns the bound of all histories of this shard together, in bytes.
 static uint64_t footprint_max(const struct shard *shard) {
     return shard_limits(shard)->memory_bytes_max / 8 / shard->hub->settings.shard_count;
 }
@@ -454,7 +455,7 @@ void hcs_flow_control_signalled(struct shard *shard, struct hcs_session *session
     hcs_flow_control_watch(shard, session);
 }
 
-// Without memory it is told when something changes again.
+// Sends the producer a control frame. Returns false without memory: the next change of the state tries again.
 static bool hcs_flow_control_send(struct shard *shard, struct hcs_session *session, const char *action,
                                   enum hcs_flow_state reason) {
     struct parcel *parcel = hcs_frames_control(shard, hcs_session_subject(session), action,
@@ -523,7 +524,7 @@ static void hcs_http_owner_give(struct shard *shard, struct hcs_session *session
     quota_give(&shard->quota, http_owner);
 }
 
-// The oldest that has no stream open.
+// Frees the oldest owner that has no stream open.
 static void forget_one(struct shard *shard, struct hcs_session *session) {
     for (struct list *node = session->http_owners.next; node != &session->http_owners; node = node->next) {
         struct hcs_http_owner *http_owner = list_entry(node, struct hcs_http_owner, link);
@@ -561,9 +562,9 @@ void hcs_http_owner_give_all(struct shard *shard, struct hcs_session *session) {
                             list_entry(session->http_owners.next, struct hcs_http_owner, link));
 }
 
-// Chunks of the history that are sent at once: a start is a few bytes, and has the hub send much.
 // --- Delivery
 
+// Chunks of the history that are sent at once: a start has a few bytes, and may have the hub send much.
 enum { CATCH_UP_CHUNKS = 128 };
 
 void hcs_delivery_parcel(struct shard *shard, struct hcs_client *client, struct parcel *parcel,
@@ -582,7 +583,8 @@ bool hcs_delivery_share(struct shard *shard, struct hcs_client *client, struct p
     return share != NULL;
 }
 
-// The client's place isn't in the history any more: it is told, and goes on with what is.
+// Moves a place that isn't in the history any more to the first chunk that is. The client is told. Returns false
+// without memory.
 static bool skip_gone(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
                       const struct hcs_live_chunk *live) {
     const struct history *history = &session->history;
@@ -590,7 +592,8 @@ static bool skip_gone(struct shard *shard, struct hcs_session *session, struct h
     uint64_t to = first ? history->first : history->end - (live != NULL);
     uint64_t seq = first ? first->seq : live ? live->seq : history->last_seq + 1;
     assert(to > client->next);
-    if (client->placed && !history_lacks(history, client->seq)) { // it had asked for none of these
+    // The client asked for none of the missing chunks
+    if (client->placed && !history_lacks(history, client->seq)) {
         client->next = to;
         return true;
     }
@@ -606,7 +609,7 @@ static bool skip_gone(struct shard *shard, struct hcs_session *session, struct h
     return true;
 }
 
-// Returns whether the client has named a place that is further on.
+// Returns whether the client has named a place behind this chunk.
 static bool is_behind(const struct hcs_client *client, uint64_t seq) {
     return client->placed && seq <= client->seq;
 }
@@ -684,8 +687,8 @@ void hcs_delivery_drop_held(struct shard *shard, struct hcs_client *client, unsi
     list_remove(&client->holding);
 }
 
-// The client's place stays where it was. Chunks that the history doesn't have then are told when the client
-// goes on.
+// Frees the held chunks, and keeps the client's place. When the client goes on, it is told which chunks the history
+// doesn't have.
 static void release_held(struct shard *shard, struct hcs_client *client) {
     assert(client->paused && client->held.first);
     for (struct parcel *share; (share = parcel_list_take(&client->held));) {

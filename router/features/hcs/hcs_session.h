@@ -1,102 +1,107 @@
-// The life of a session: how it begins, who its clients are, how it ends.
+// HCS sessions: their begin, clients and end.
 #pragma once
 
 #include "core/agents/agent.h"
 #include "router/features/hcs/hcs_types.h"
 
-// Makes one that lives, whose producer this is. The session takes over the place that the caller has taken among what
-// is pending in the client's account. NULL without memory; then the caller gives that place back.
+// Makes a session with this producer. The caller has counted the session among the pending requests of the client's
+// account; the session takes over that count. Returns NULL without memory: then the caller must undo the count.
 struct hcs_session *hcs_session_make(struct shard *shard, const struct hcs_client *client,
                                      const struct agent *producer);
 struct hcs_session *hcs_session_find(const struct shard *shard, const char *id, size_t bytes);
-// The client of this session at a connection, or NULL.
+// Returns the client of this session at a connection, or NULL.
 struct hcs_client *hcs_session_client(const struct shard *shard, const struct hcs_session *session,
                                       uint64_t connection);
 
-// Makes the client one of the session's; what there is for it follows. False without memory.
+// Adds a client to the session, and sends it the frames that it lacks. Returns false without memory.
 bool hcs_session_enter(struct shard *shard, struct hcs_session *session, struct hcs_client *client);
-// Lets a client go, which isn't one any more and goes home.
+// Removes a client, and sends it back to its shard.
 void hcs_session_remove(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
                         enum hcs_refusal refusal);
-// Loses a client, which isn't one any more; it stays with the caller.
+// Removes a client, which the caller keeps.
 void hcs_session_lose(struct shard *shard, struct hcs_session *session, struct hcs_client *client);
 
-// A frame of the producer's for all clients: init, control, error that ends nothing. Takes the parcel.
+// Sends a frame of the producer to all clients: init, control, or an error that doesn't end the session. Takes the
+// parcel.
 void hcs_session_spread(struct shard *shard, struct hcs_session *session, struct parcel *parcel,
                         enum hcs_type type);
-// A chunk, whose seq rises. Takes the parcel.
+// Adds a chunk, whose seq must rise. Takes the parcel.
 void hcs_session_add(struct shard *shard, struct hcs_session *session, struct parcel *parcel, uint64_t seq,
                      enum stream_lod lod);
-// The session ends with this frame, which is taken; NULL: without one, for lack of memory: then its clients are
-// closed.
+// Ends the session with this frame. Takes the parcel. NULL: there was no memory for the frame, and the peers of the
+// clients are closed.
 void hcs_session_end(struct shard *shard, struct hcs_session *session, struct parcel *parcel,
                      enum hcs_type type);
 
-// The hub ends, and so does every pause in a session that has ended: what waited for it is given.
+// Ends every pause of clients in a session that has ended, because the hub ends. The clients get the frames that
+// waited.
 void hcs_session_end_pauses(struct shard *shard, struct hcs_session *session);
 
-// The client pauses, or goes on; how it reads.
+// hcs_session_pause notes that a client pauses or goes on. hcs_session_note_reading notes whether its peer is over or
+// stuck (REPORT_ bits).
 void hcs_session_pause(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
                        bool paused);
 void hcs_session_note_reading(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
                               uint8_t reading);
-// Drops chunks that are held for the client, or wait for it in the history.
+// Drops chunks that are held for the client, or that the client hasn't got from the history.
 void hcs_session_flush(struct shard *shard, struct hcs_session *session, struct hcs_client *client);
-// Gives all clients more of what lies behind their places.
+// Sends all clients more of the chunks behind their places.
 void hcs_session_retry(struct shard *shard, struct hcs_session *session);
-// Forgets a session that has ended; its clients get the frames that are there for them, and go home.
+// Frees a session that has ended. Its clients get the frames that wait for them, and go back to their shards.
 void hcs_session_forget(struct shard *shard, struct hcs_session *session);
 
-// --- Retention: chunks and other frames that a session keeps, within the bounds of one session and of a shard's all
+// --- Retention: chunks and other frames that a session keeps, within the bounds of the session and of the shard
 
-// Returns the parcel to be kept for long in place of a frame: a copy of a small one, which needs no buffer;
-// else itself.
+// Returns the parcel to keep for a long time instead of this one: a copy of a small parcel, so that no buffer is kept
+// for it; else the parcel itself.
 struct parcel *hcs_retention_copy(struct shard *shard, struct parcel *parcel);
-// Adds a chunk whose seq rises; false without memory: then it isn't kept, and the caller has it still.
+// Adds a chunk whose seq rises to the history, which takes the parcel. Returns false without memory: then the caller
+// keeps the parcel.
 bool hcs_retention_add(struct shard *shard, struct hcs_session *session, struct parcel *parcel, uint64_t seq);
-// Forgets the oldest, down to the bounds.
+// Drops the oldest chunks until the histories are within their bounds.
 void hcs_retention_bound(struct shard *shard, struct hcs_session *session);
-// Forgets all of them.
+// Drops all chunks of a session.
 void hcs_retention_forget(struct shard *shard, struct hcs_session *session);
-// Gives memory back: histories of sessions that have ended, the oldest first, then half of each other one.
+// Frees memory: the history of the session that ended first, or half of the history of each session that hasn't ended.
 void hcs_retention_relieve(struct shard *shard);
 
-// --- Flow control: notes to a session's producer about its clients, and the ends of a session's timers
+// --- Flow control: tells a session's producer about its clients, and sets the session's timer
 
-// Tells the producer to pause or to go on, if it is to be told.
+// Tells the producer to pause or to go on, if the session's state differs from what the producer was told last.
 void hcs_flow_control_signal(struct shard *shard, struct hcs_session *session);
-// The producer has been told already, by a client's own frame.
+// Notes that the producer knows the state already, by a client's own frame.
 void hcs_flow_control_signalled(struct shard *shard, struct hcs_session *session, enum hcs_flow_state state);
-// Arms the session's timer for what comes next.
+// Arms the session's timer for the next event.
 void hcs_flow_control_watch(struct shard *shard, struct hcs_session *session);
-// When that is.
+// Return the time at which the producer has been silent too long, and the time at which the session has been kept long
+// enough; UINT64_MAX: never.
 uint64_t hcs_flow_control_silence_ms(const struct shard *shard, const struct hcs_session *session);
 uint64_t hcs_flow_control_linger_ms(const struct shard *shard, const struct hcs_session *session);
 
 // --- Owners of streams over HTTP
 //
-// The request_ids by which streams of a session were opened over HTTP. A later request with one of them speaks for
-// those streams, also between two of them.
+// Request_ids by which streams of a session were opened over HTTP. A later request with such a request_id acts for
+// these streams, also while none is open.
 struct hcs_http_owner {
     struct list link;
-    uint32_t streams;        // that are open
-    const struct user *user; // whose; NULL: users aren't on
+    uint32_t streams;        // open streams
+    const struct user *user; // the user who opened the streams; NULL: there is no users file
     uint32_t bytes;
     char request_id[];
 };
 
-// The one of this name and user, or NULL.
+// Returns the owner of this request_id and user, or NULL.
 struct hcs_http_owner *hcs_http_owner_find(const struct hcs_session *session, const char *request_id,
                                            size_t bytes, const struct user *user);
-// Returns a client's owner, made if there is none; NULL without memory. One more stream is open.
+// Returns the client's owner, made if there is none, and counts one more open stream. Returns NULL without memory.
 struct hcs_http_owner *hcs_http_owner_take(struct shard *shard, struct hcs_session *session,
                                            const struct hcs_client *client);
 void hcs_http_owner_give_all(struct shard *shard, struct hcs_session *session);
 
 // --- Delivery: frames of a session to its clients
 //
-// A client has a place in the history. Chunks behind that place come live or from the history, and are held while the
-// client pauses.
+// Each client has a place in the history. Chunks behind the place come live or from the history. Chunks are held while
+// the client pauses.
 
 // A chunk that has just come.
 struct hcs_live_chunk {
@@ -105,24 +110,24 @@ struct hcs_live_chunk {
     enum stream_lod lod;
 };
 
-// Gives a client a share of a frame. False without memory.
+// Sends a client a share of a frame. Returns false without memory.
 bool hcs_delivery_share(struct shard *shard, struct hcs_client *client, struct parcel *origin,
                         struct hcs_tag tag);
-// Gives it a frame of its own, which is taken.
+// Sends a client a frame of its own. Takes the parcel.
 void hcs_delivery_parcel(struct shard *shard, struct hcs_client *client, struct parcel *parcel,
                          struct hcs_tag tag);
-// Gives it what lies behind its place, some of it at a time; `live` is the last chunk if that has only just come,
-// or NULL. False: there is more, and where its place is still the same memory is short.
+// Sends a client chunks behind its place, some at a time. `live` is the last chunk if it has just come, or NULL.
+// Returns false if there are more chunks. If the client's place is unchanged then, memory was short.
 bool hcs_delivery_catch_up(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
                            const struct hcs_live_chunk *live);
-// The client has paused: holds a chunk for it, if there is room and nothing is missing before.
+// Holds a chunk for a client that has paused, if there is room and no chunk before it is missing.
 void hcs_delivery_hold(struct shard *shard, const struct hcs_session *session, struct hcs_client *client,
                        const struct hcs_live_chunk *live);
-// Gives held chunks to a client that goes on.
+// Sends the held chunks to a client that goes on.
 void hcs_delivery_held(struct shard *shard, struct hcs_client *client);
-// Memory is short: lets go chunks that are held for clients that have paused, longest first, a sixteenth of
-// the memory at a time. A client that goes on gets them from the history, or is told that they are gone.
-// False: nothing was held.
+// Frees chunks that are held for paused clients, when memory is short. Begins with the client that was held first, and
+// frees a sixteenth of the memory. A client that goes on gets these chunks from the history, or is told that they are
+// gone. Returns false if nothing was held.
 bool hcs_delivery_relieve(struct shard *shard);
-// Drops what was held.
+// Drops the chunks held for a client, and counts them.
 void hcs_delivery_drop_held(struct shard *shard, struct hcs_client *client, unsigned counter);

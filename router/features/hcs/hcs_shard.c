@@ -52,7 +52,8 @@ void hcs_mail_post(struct shard *shard, uint32_t to, struct mail *mail, enum hcs
     post_mail(shard, to, mail);
 }
 
-// Under another key than the tables of names have: else all that live on one shard would crowd there.
+// Returns the shard of a name. The hash has another key than the tables of names, so that a shard's names spread over
+// its tables.
 uint32_t hcs_mail_return(const struct shard *shard, const char *id, size_t bytes) {
     const struct hub_settings *settings = &shard->hub->settings;
     return (uint32_t)(siphash_table(&settings->secrets.sessions, id, bytes) % settings->shard_count);
@@ -65,7 +66,7 @@ void hcs_mail_send(struct shard *shard, uint64_t connection, struct parcel *parc
     hcs_mail_post(shard, connection_shard(connection), &parcel->mail, HCS_MAIL_TELL);
 }
 
-// A share's bytes are others' too, and so they can't be changed where they lie.
+// Copies the frame if it needs other line breaks: a share's bytes belong to other parcels, too, and must not change.
 struct parcel *hcs_mail_fit(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     const struct wire *wire = peer->transport->codec.wire;
     if (wire->breaks == BREAKS_PASS || !parcel_breaks(parcel))

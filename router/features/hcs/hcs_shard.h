@@ -1,4 +1,4 @@
-// HCS streaming on a shard: the sessions that live here, its peers that are clients of some, here or elsewhere, and the
+// The state of HCS streaming on a shard: its sessions, its peers that are clients of sessions on any shard, and the
 // mail between shards.
 #pragma once
 
@@ -18,20 +18,20 @@ struct account;
 struct hcs_viewer {
     struct peer *peer;
     struct list streams;  // struct hcs_client.by_peer
-    struct list over;     // in hcs_shard.over while it is over (core/hcs/hcs_flow.h)
-    struct list drained;  // in hcs_shard.drained while it is to be looked at whether it still is
-    uint64_t quota_bytes; // of those clients
-    uint32_t taken;       // io_acked, when the kernel was last asked
-    uint32_t taken_ms;    // when that last was another one
-    bool is_stuck;        // it has taken nothing for long
-    // Without users: in which the sessions count that it has opened, also when it has gone. One reference.
+    struct list over;     // in hcs_shard.over while the peer is over (core/hcs/hcs_flow.h)
+    struct list drained;  // in hcs_shard.drained until update_over checks whether the peer still is over
+    uint64_t quota_bytes; // memory of the peer's clients, in bytes
+    uint32_t taken;       // io_ack_mark at the last look at the kernel
+    uint32_t taken_ms;    // the last look at which `taken` had changed; a tick
+    bool is_stuck;        // the peer has taken nothing for STUCK_READER_MS
+    // Without a users file: counts the sessions that the peer has opened, also after it has left. One reference.
     struct account *account;
 };
 
 // The feature's own options (hcs.c).
 enum hcs_option {
-    HCS_OPTION_SESSIONS_MAX,      // that live; as many on a shard that have ended
-    HCS_OPTION_HISTORY_BYTES_MAX, // of chunks, a session
+    HCS_OPTION_SESSIONS_MAX,      // sessions that haven't ended; as many ended sessions a shard
+    HCS_OPTION_HISTORY_BYTES_MAX, // chunks of a session, in bytes
     HCS_OPTION_SILENCE_NS,
     HCS_OPTION_LINGER_NS
 };
@@ -68,81 +68,81 @@ enum hcs_gauge {
 struct hcs_shard {
     // Sessions.
     struct name_map by_id;
-    struct name_map by_handle; // 8 bytes
-    struct name_map by_client; // its connection and its session's handle: 16 bytes
-    struct list live;          // struct hcs_session.link
-    struct list ended;         // likewise, those that ended first first
+    struct name_map by_handle; // the key has 8 bytes
+    struct name_map by_client; // the key is struct hcs_client.key: 16 bytes
+    struct list live;          // sessions that haven't ended: struct hcs_session.link
+    struct list ended;         // sessions that have ended, oldest end first
     uint32_t ended_count;
-    uint32_t client_count; // of all sessions, live or ended
-    uint64_t handles;      // that were given out
-    uint64_t ids;          // that were made up
-    uint64_t footprint;    // of all histories, with what the chunks take besides
-    struct list
-        holding; // struct hcs_client.holding: those who have paused and for whom chunks are held, longest first
+    uint32_t client_count; // clients of all these sessions
+    uint64_t handles;      // the last handle of a session
+    uint64_t ids;          // session names that this shard has made
+    uint64_t footprint;    // bytes of all histories, with the parcels' structs
+    // Clients that have paused and have held chunks, longest first: struct hcs_client.holding.
+    struct list holding;
     // Clients.
     struct list over;        // struct hcs_viewer.over
     struct list drained;     // struct hcs_viewer.drained
-    struct timer look_timer; // armed while anybody is over
-    uint64_t tags;           // of clients, that were given out
-    uint32_t out;            // clients and errands that this shard made and that haven't come home
+    struct timer look_timer; // armed while a peer is over
+    uint64_t tags;           // the last tag of a client
+    uint32_t out; // clients and HTTP frames of this shard that haven't come back from sessions' shards
 };
 
 struct hcs_hub {
-    _Atomic uint32_t sessions; // that live, counted by all shards
+    _Atomic uint32_t sessions; // sessions of all shards that haven't ended
 };
 
 static inline struct hcs_hub *hcs_hub_of(const struct shard *shard) {
     return shard->hub->states[FEATURE_HCS];
 }
-// The shard's.
+// Returns the shard's state.
 static inline struct hcs_shard *hcs_of(const struct shard *shard) {
     return shard->states[FEATURE_HCS];
 }
-// A peer's; NULL: the peer was a client of no session yet.
+// Returns a peer's state; NULL: the peer hasn't been a client of a session.
 static inline struct hcs_viewer *hcs_viewer_of(const struct peer *peer) {
     return peer_state(peer, FEATURE_HCS);
 }
 
-// As feature.open, feature.close and peer_freed.
+// Implement feature.open, feature.close and feature.peer_freed.
 bool hcs_shard_open(struct shard *shard);
 void hcs_shard_close(struct shard *shard);
 void hcs_shard_peer_freed(struct shard *shard, struct peer *peer);
 
-// --- Mail: the travel of frames and clients between shards, and from a shard to itself
+// --- Mail: frames and clients between shards, or from a shard to itself
 //
-// Both always travel by mail, so that the effects of a frame come after those of earlier frames, and nothing happens in
-// the middle of other work.
+// Frames and clients always go by mail, so that their effects keep the order of the frames, and none happens in the
+// middle of other work.
 
 enum hcs_mail_kind {
-    // A client, as it travels:
+    // Of a client:
     HCS_MAIL_JOIN,       // to the session's shard, to join
-    HCS_MAIL_HOME,       // back: it isn't one any more
-    HCS_MAIL_OPENED,     // it has joined, which its transport wants to know
-    HCS_MAIL_LEAVE,      // its peer has gone
-    HCS_MAIL_LEFT,       // that comes home
-    HCS_MAIL_REPORT,     // it is over, or stuck, or not any more
-    HCS_MAIL_HEARD,      // that comes home
+    HCS_MAIL_HOME,       // back to the client's shard: it has left the session
+    HCS_MAIL_OPENED,     // it has joined, for its on_streamed
+    HCS_MAIL_LEAVE,      // its peer has left
+    HCS_MAIL_LEFT,       // the answer to HCS_MAIL_LEAVE
+    HCS_MAIL_REPORT,     // the REPORT_ bits of its peer have changed
+    HCS_MAIL_HEARD,      // the answer to HCS_MAIL_REPORT
     HCS_MAIL_HTTP_FRAME, // a frame that came over HTTP, for the session's shard
-    HCS_MAIL_DONE,       // back, with what became of it
+    HCS_MAIL_DONE,       // the answer to HCS_MAIL_HTTP_FRAME, with its outcome
     // Of a parcel:
     HCS_MAIL_FRAME,  // a frame for the session's shard, from mail.connection
     HCS_MAIL_GIVE,   // a frame for a client
-    HCS_MAIL_FLUSH,  // what waits for a client is dropped
-    HCS_MAIL_TELL,   // a frame for mail.connection; mail.detail: it can't be refused
+    HCS_MAIL_FLUSH,  // chunks in a client's queue must be dropped
+    HCS_MAIL_TELL,   // a frame for mail.connection; mail.detail: passes a full queue
     HCS_MAIL_START,  // a start for the producer mail.connection; hub_id is the session's handle
-    HCS_MAIL_TURNED, // it comes back: the producer takes no more
+    HCS_MAIL_TURNED, // the start comes back: the producer's queue is full
 };
 enum { HCS_TIMER_SESSION, HCS_TIMER_LOOK };
 
 void hcs_mail_post(struct shard *shard, uint32_t to, struct mail *mail, enum hcs_mail_kind kind);
-// The shard on which a session of this name lives.
+// Returns the shard of the session with this name.
 uint32_t hcs_mail_return(const struct shard *shard, const char *id, size_t bytes);
-// Sends a connection a frame, which is taken over. A frame that is `owed` passes a full queue.
+// Sends a connection a frame, and takes the parcel. A `required` frame passes a full queue.
 void hcs_mail_send(struct shard *shard, uint64_t connection, struct parcel *parcel, bool required);
-// HCS_MAIL_TELL.
+// Handles HCS_MAIL_TELL.
 void hcs_mail_arrived(struct shard *shard, struct parcel *parcel);
-// Takes a frame, and gives one back whose line breaks are what the peer's wire makes of them; NULL where memory is
-// short: the peer is closed.
+// Returns a frame with the line breaks that the peer's wire needs, and takes the parcel. Returns NULL without memory:
+// then the peer is closed.
 struct parcel *hcs_mail_fit(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // Queues a frame for a peer of this shard. Takes the parcel.
 void hcs_mail_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);

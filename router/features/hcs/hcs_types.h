@@ -15,91 +15,93 @@
 struct hcs_session;
 struct hcs_http_owner;
 
-// Why a start comes to nothing.
+// Why a start makes no client.
 enum hcs_refusal {
     HCS_REFUSAL_NONE,
-    HCS_REFUSAL_FORGOTTEN, // a place in a session that isn't there, or isn't for its user
-    HCS_REFUSAL_BARRED,    // the same, and its user may not call what it has asked for besides
-    HCS_REFUSAL_OTHER,     // the error frame says it
-    HCS_REFUSAL_LOST,      // there is no memory to say what: the peer is closed
+    // The client would resume a session that isn't there, or that its user may not join
+    HCS_REFUSAL_FORGOTTEN,
+    // As HCS_REFUSAL_FORGOTTEN, and the user may not start a session at the target, either
+    HCS_REFUSAL_BARRED,
+    HCS_REFUSAL_OTHER, // the error frame has the reason
+    HCS_REFUSAL_LOST,  // there is no memory for an error frame: the peer is closed
 };
 
-// The fate of a session for a peer that asked for one by hcs_http_open.
+// Events of a session for a peer that asked for it by hcs_http_open.
 enum streamed_kind {
-    STREAMED_OPEN,    // the session is there, and the peer a client; before anything else
-    STREAMED_FRAME,   // a frame for it
-    STREAMED_UNKNOWN, // it asked for its place in a session that isn't there: it isn't a client
-    STREAMED_BARRED,  // the same, and its user may not call what it has asked for
-    STREAMED_OVER,    // it isn't a client any more, or hasn't become one; behind all else
+    STREAMED_OPEN,    // the peer is a client; comes first
+    STREAMED_FRAME,   // a frame for the client
+    STREAMED_UNKNOWN, // the peer would resume a session that isn't there, and isn't a client
+    STREAMED_BARRED,  // as STREAMED_UNKNOWN, and its user may not start a session at the target
+    STREAMED_OVER,    // the peer isn't a client any more, or hasn't become one; comes last
 };
 struct streamed {
     enum streamed_kind kind;
-    const char *id; // the session's
+    const char *id; // the session's name
     size_t id_bytes;
-    const char *type; // of a frame: its `type`; static
-    bool ends;        // and whether it ends the session
-    bool has_seq;     // the peer has got a chunk, the last one with this seq
+    const char *type; // `type` of the frame; static
+    bool ends;        // the frame ends the session
+    bool has_seq;     // the peer has got chunks, the last with `seq`
     uint64_t seq;
-    // A frame: a body that fits the peer's wire but for its head (parcel_set_head), taken over and to be
-    // queued by send_queue_required.
+    // The frame: a body that fits the peer's wire but for its head (parcel_set_head). The function must take the parcel
+    // and queue it by send_queue_required.
     struct parcel *parcel;
 };
 typedef void hcs_streamed(struct shard *shard, struct peer *peer, const struct streamed *streamed);
 
-// A client of an HCS session: one peer, as one session knows it. The peer's shard makes the client and frees it. In
-// between the client belongs to both shards: each has fields of its own, and reads the constant ones.
+// A client of an HCS session: the part of a peer in one session. The peer's shard makes the client and frees it. In
+// between the client belongs to both shards: each has its own fields, and both read the constant fields.
 //
-// The client travels once to the session's shard, to join, and comes home when it isn't a client any more:
-// whichever side finds that. Frames for it follow each other by the same way, so that none comes behind its
-// return.
+// The client goes once by mail to the session's shard, to join. It comes back when it leaves the session, whichever
+// shard notices that. Frames for the client use the same mail, so none comes after the client has come back.
 struct hcs_client {
     // Constant.
     uint64_t connection;
-    uint64_t tag;              // of its chunks in its peer's queue
+    uint64_t tag;              // marks its chunks in the peer's queue
     uint32_t home;             // the session's shard
-    bool resumes;              // it only comes back: it never starts a session
-    bool is_barred;            // its user may join a session, but not start one at its target
-    bool has_after;            // it asked for what follows after_seq
-    hcs_streamed *on_streamed; // is told what becomes of it, in place of bodies; NULL: it has bodies
-    bool is_generated;         // the session's name is the hub's
+    bool resumes;              // the client resumes a session, and never starts one
+    bool is_barred;            // its user may join a session, but not start one at the target
+    bool has_after;            // the client wants the chunks after after_seq
+    hcs_streamed *on_streamed; // called with each event instead of queueing bodies; NULL: bodies are queued
+    bool is_generated;         // the hub has made the session's name
     uint64_t after_seq;
     enum governance required;
-    const struct user *user; // for whom it asked; NULL: users aren't on
-    struct account *account; // in which a session that it opens counts as pending; one reference
-    uint32_t id_bytes, request_id_bytes, target_bytes; // target 0: @hcs
-    // The session's key in its shard's table of clients.
+    const struct user *user; // the user of the peer; NULL: there is no users file
+    struct account *account; // counts a session that the client opens as pending; one reference
+    uint32_t id_bytes, request_id_bytes, target_bytes; // target_bytes 0: @hcs
+    // The key in hcs_shard.by_client.
     struct {
         uint64_t connection, session;
     } key;
 
-    // Its shard's own.
-    struct mail mail;   // there and back
-    struct mail leave;  // its peer has gone
-    struct mail report; // how it reads
-    struct mail opened; // it has joined
+    // Of the client's shard:
+    struct mail mail;   // to the session's shard and back
+    struct mail leave;  // the peer has left
+    struct mail report; // the peer's REPORT_ bits
+    struct mail opened; // the client has joined
     struct list by_peer;
     struct shed shed;
-    bool is_home, has_left, leaving, reporting; // the last two: that mail is out
-    uint8_t known;                              // what the session knows, or will: REPORT_ bits
-    uint64_t last_seq;                          // of the last chunk that it got
+    // is_home: `mail` has come back; has_left: the peer has left; the others: `leave` or `report` is out
+    bool is_home, has_left, leaving, reporting;
+    uint8_t known;     // REPORT_ bits that the session's shard knows, or will know
+    uint64_t last_seq; // seq of the last chunk that the client got
     bool has_seq;
-    bool has_queued; // chunks, since those were last flushed
+    bool has_queued; // chunks were queued since the last flush
 
-    // The session's shard's own.
-    struct parcel *start; // on its way there
+    // Of the session's shard:
+    struct parcel *start; // the start, until the session begins or the client joins
     struct hcs_session *session;
     struct list by_session;
-    struct hcs_http_owner *http_owner; // over HTTP: under which name it may be spoken for
-    uint64_t next;                     // its place in the history
-    uint64_t seq;                      // of the last chunk that went to it; valid where placed
+    struct hcs_http_owner *http_owner; // over HTTP: the owner whose requests act for this client
+    uint64_t next;                     // the number of the client's next chunk in the history
+    uint64_t seq;                      // seq of the last chunk sent to the client; valid if `placed`
     bool placed;
     bool paused, over, stuck;
-    uint64_t held_to; // while it has paused: the number of the first chunk that isn't held
+    uint64_t held_to; // while paused: the number of the first chunk that isn't held
     struct parcel_list held;
     size_t held_bytes;
-    struct list holding; // in streams.holding while something is held
+    struct list holding; // in hcs_shard.holding while chunks are held
 
-    char text[]; // the session's id, the request's, the target
+    char text[]; // the session's name, the request_id, the target
 };
 
 enum { REPORT_OVER = 1, REPORT_STUCK = 2 };
@@ -124,16 +126,16 @@ struct hcs_start_fields {
     enum governance required;
 };
 
-// An HCS session, on the shard that its name tells: a producer, clients, and the last of its chunks. All
-// frames of the session come by here, so that all of its clients see one order.
+// An HCS session, on the shard that its name determines: a producer, clients, and the last chunks. All frames of the
+// session pass here, so that all clients see one order.
 //
-// A client has a place in the history, behind the last chunk that it got. While it doesn't pause that is the
-// end, or as near to it as there is memory. While it pauses, chunks are held for it, and past the bound of
-// its queue it falls back on the history when it goes on.
+// A client has a place in the history, behind the last chunk that it got. Usually the place is the end of the history,
+// or near the end if memory is short. While the client pauses, chunks are held for it up to the bound of its queue.
+// When it goes on it gets later chunks from the history.
 struct hcs_session {
-    uint64_t handle;   // its key
-    uint64_t producer; // connection
-    struct list link;  // in streams.live or streams.ended
+    uint64_t handle;   // the key in hcs_shard.by_handle
+    uint64_t producer; // the producer's connection
+    struct list link;  // in hcs_shard.live or hcs_shard.ended
     struct list by_producer;
     struct list clients; // struct hcs_client.by_session
     struct list http_owners;
@@ -141,19 +143,21 @@ struct hcs_session {
     struct timer timer;
     struct hcs_flow flow;
     struct history history;
-    struct parcel *init; // the last one, or NULL
-    bool marked;         // its start was sent before the program of its producer ended (registry.h)
+    struct parcel *init; // the last init frame, or NULL
+    bool marked;         // the start was sent before the producer's program ended (registry.h)
     bool ended;
     enum hcs_type ending_type;
-    struct parcel *ending; // the frame that ended it, or NULL
-    uint64_t active_ms;    // when its producer last said something, or was told to go on
-    uint64_t empty_ms;     // since when it has no clients
+    struct parcel *ending; // the frame that ended the session, or NULL
+    uint64_t active_ms;    // when the producer last sent a frame, or was told to go on
+    uint64_t empty_ms;     // since when there are no clients
     uint64_t ended_ms;
-    uint64_t retry_ms;       // when somebody is to be given more of the history; 0: nobody is
-    const struct user *user; // who started it; NULL: users aren't on, and the last two aren't in the text
-    struct account *account; // of who opened it, in which it counts until it ends; one reference
+    uint64_t retry_ms; // when clients get more of the history; 0: no client waits
+    // The user who started the session. NULL: there is no users file, and `text` has neither target nor producer.
+    const struct user *user;
+    // The account of the client that opened the session, which counts the session until its end. One reference.
+    struct account *account;
     uint32_t id_bytes, request_id_bytes, target_bytes, agent_bytes;
-    char text[]; // its id, the request_id and the target of the start, and its producer's id
+    char text[]; // the session's name, the start's request_id and target, and the producer's agent id
 };
 
 static inline struct hcs_frame_subject hcs_session_subject(const struct hcs_session *session) {
