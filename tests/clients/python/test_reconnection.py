@@ -52,7 +52,9 @@ class Reconnection(ClientTest):
         await hub.kill()
         for call in calls:
             await self.assertHubError(-32050, call, patchbay.ConnectionLost)
-        self.assertEqual(caller._calls._calls, {})
+        # A hub that is being killed may accept one more connection, whose opening call ends with it.
+        while caller._calls._calls:
+            await asyncio.sleep(0.01)
 
     async def test_all_is_made_again(self):
         hub = await self.hub("--validate", "strict")
