@@ -27,7 +27,8 @@ static void put_ruling(struct text *line, const struct ruling *ruling) {
     journal_line_string(line, "feedback", ruling->feedback, ruling->feedback_bytes);
 }
 
-// The same source and target in every line of one message: its connection may have gone, or speak for nobody now.
+// Begins a line with the source and target of a held message. All lines of one message have the same source and target:
+// its connection may have left, or may have no user now.
 static void open_line(struct shard *shard, struct journal_entry *entry, const struct held_message *held) {
     char decoded[METHOD_BYTES_MAX];
     size_t bytes;
@@ -58,7 +59,7 @@ bool gate_audit_held(struct shard *shard, const struct held_message *held) {
     return entry != NULL;
 }
 
-// NULL where no journal is kept, or, which is counted, memory is used up.
+// Makes an entry. Returns NULL without a journal, and without memory, which is counted as a refused entry.
 static struct journal_entry *begin(struct shard *shard, uint64_t connection) {
     if (!journal_is_on(shard))
         return NULL;

@@ -1,11 +1,11 @@
-// Lines of the audit journal about held messages: a line of kind "gate" for each step, with its "step" and
-// "checkpoint", and a line of kind "approval" for each decision, also one that comes too late.
+// Lines of the audit journal about held messages: a line of kind "gate" for each step, with its "step" and "checkpoint",
+// and a line of kind "approval" for each decision, also for a decision that comes too late.
 //
-//     step         besides source and target
+//     step         members besides "source" and "target"
 //     held         "method", "governanceLevel", "bytes", "until"
-//     approved     "approver", "feedback"; likewise rejected and needs_revision, with "code"
-//     timed out    "code"; likewise cancelled, drained and target removed
-//     source left  "code" where its credential is gone, and it is still there
+//     approved     "approver", "feedback"; rejected and needs_revision have "code", too
+//     timed out    "code"; so have cancelled, drained and target removed
+//     source left  "code" if the credential is gone, and the source is still there
 #pragma once
 
 #include "core/base/errors.h"
@@ -13,24 +13,25 @@
 #include "router/features/gate/gate.h"
 #include "router/rights/authz.h"
 
-// The approver, as the journal and the source are told.
+// The approver's decision, as the journal and the source get it.
 struct ruling {
     const char *approver;
     size_t approver_bytes;
-    const char *feedback; // NULL: none was given
+    const char *feedback; // NULL: there is no feedback
     size_t feedback_bytes;
 };
 
-// A message is about to be held. False where the journal has no room for that: then it must not be.
+// Records that a message will be held. Returns false if the journal has no room or can't be written: then the message
+// must not be held.
 bool gate_audit_held(struct shard *shard, const struct held_message *held);
-// Notes a step of a held message; `ruling` is NULL where nobody decided, `error` ERROR_NONE where nothing is
-// answered.
+// Records a step of a held message. `ruling` is NULL if no approver decided. `error` is the answer's error, or
+// ERROR_NONE without such an answer.
 void gate_audit_step(struct shard *shard, const struct held_message *held, const char *step,
                      const struct ruling *ruling, enum error error);
 
-// A decision. The outcome is "applied", "not applied" or, with an error, "refused".
+// A decision for the journal. The outcome is "applied", "not applied" or, with an error, "refused".
 struct gate_audit_entry {
-    const char *target; // of what was held; NULL: it has none, or nothing was held
+    const char *target; // the target of the held message; NULL: the message has none, or no message was held
     size_t target_bytes;
     const char *checkpoint;
     size_t checkpoint_bytes;
@@ -39,5 +40,5 @@ struct gate_audit_entry {
     const char *outcome;
     enum error error;
 };
-// Somebody has decided.
+// Records a decision.
 void gate_audit_decision(struct shard *shard, struct approver decider, const struct gate_audit_entry *record);

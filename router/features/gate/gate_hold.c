@@ -22,17 +22,17 @@
 
 // --- Quota
 
-// Bounds of held messages. The hub may hold a number of messages, and a quarter of the memory. One user may have a quarter
-// of both; without users one connection may. A large body stays in the buffer in which it came. A small body is copied, so
-// that no receive buffer is kept for it.
+// Bounds of held messages. The hub may hold a number of messages, and a quarter of the memory. One user may have a
+// quarter of both; without a users file one connection may. A large body stays in the buffer in which it came. A small
+// body is copied, so that no receive buffer is kept for it.
 
-// Returns the part of either bound that one user, or without users one connection, may have.
+// Returns the part of a bound that one user, or without a users file one connection, may have.
 static uint64_t share_of(uint64_t all) {
     assert(all > 0);
     return all / 4 ? all / 4 : 1;
 }
 
-// --- One user's
+// --- Shares of users
 
 static void uncount_share(const struct user *user, uint32_t bytes) {
     if (!user)
@@ -41,7 +41,7 @@ static void uncount_share(const struct user *user, uint32_t bytes) {
     account_release(user->account);
 }
 
-// 0, or the bound that is in the way.
+// Counts a message for its user or connection. Returns 0, or the bound that would be exceeded.
 static uint64_t count_share(const struct gate_source *source, const struct user *user, uint32_t bytes,
                             uint32_t share_max, uint64_t share_bytes_max) {
     assert(share_max > 0 && share_bytes_max > 0);
@@ -57,7 +57,7 @@ static uint64_t count_share(const struct gate_source *source, const struct user 
     return share_bytes_max;
 }
 
-// --- All
+// --- The whole hub
 
 static void gate_quota_uncount(struct shard *shard, const struct user *user, uint32_t bytes) {
     assert(atomic_load_explicit(&gate_hub_of(shard->hub)->held, memory_order_relaxed) > 0);
@@ -66,8 +66,8 @@ static void gate_quota_uncount(struct shard *shard, const struct user *user, uin
     uncount_share(user, bytes);
 }
 
-// Counts one more of a peer's, or of its user's, in; where that is over a bound nothing has been counted, and the
-// result says which.
+// Counts a message for its peer or user, and for the hub. Returns 0, or the bound that would be exceeded: then nothing
+// was counted.
 static uint64_t gate_quota_count(struct shard *shard, const struct gate_source *source,
                                  const struct user *user, uint32_t bytes) {
     struct gate_hub *hub = gate_hub_of(shard->hub);
@@ -85,12 +85,12 @@ static uint64_t gate_quota_count(struct shard *shard, const struct gate_source *
     return over;
 }
 
-// How many bytes holding this frame takes.
+// Returns how many bytes a held frame takes.
 static uint32_t gate_quota_bytes(const struct frame *frame) {
     return frame_copy_bytes(frame) + (uint32_t)sizeof(struct held_message);
 }
 
-// Keeps the frame. False without memory.
+// Keeps the frame of a held message. Returns false without memory.
 static bool gate_quota_keep(struct shard *shard, struct held_message *held, const struct frame *frame) {
     assert(!held->frame.buffer);
     return frame_copy(&shard->buffers, frame, &held->unit, &held->frame);
@@ -102,7 +102,7 @@ const char *decision_text(enum decision decision) {
     return texts[decision];
 }
 
-// Returns the source, also one that is about to go.
+// Returns the source's peer, also while the peer is ending.
 static struct peer *source_of(const struct shard *shard, const struct held_message *held) {
     struct peer *peer = shard->peers.slots[connection_slot(held->source)];
     assert(peer && peer->name == held->source && gate_source_of(peer));
@@ -113,7 +113,7 @@ static uint64_t wait_ms(const struct shard *shard) {
     return gate_option(shard, GATE_OPTION_WAIT_NS) / 1000000;
 }
 
-// --- Making one
+// --- Begin
 
 static struct span string_at(const struct message *message, enum lookup_key key) {
     bool is_there = lookup_has(&message->lookup, key) && message->lookup.type[key] == JSON_STRING;
@@ -125,7 +125,7 @@ static void name(struct shard *shard, struct held_message *held) {
     siphash_name(&shard->hub->settings.secrets.checkpoints, parts, sizeof parts, held->checkpoint.bits);
 }
 
-// Keeps the credential: over HTTP each request shows its own.
+// Saves the credential, since over HTTP each request has its own.
 static void save_credential(struct held_message *held, const struct message *message) {
     const struct identity *identity = identity_of(message->peer);
     if (!held->user)
@@ -152,7 +152,8 @@ static void describe(struct shard *shard, struct held_message *held, const struc
     held->bytes = gate_quota_bytes(message->frame);
 }
 
-// Where its connection is attached to now is where it goes, whatever that is when it goes on.
+// Saves the attachment of the connection: the message goes to this agent after approval, even if the attachment has
+// changed.
 static bool save_attachment(struct shard *shard, struct held_message *held, const struct message *message) {
     const struct attachment *attachment = message_attachment(message);
     size_t bytes = attachment ? sizeof *attachment + attachment->bytes : 0;
@@ -208,7 +209,7 @@ static void destroy(struct shard *shard, struct held_message *held) {
     quota_give(&shard->quota, held);
 }
 
-// --- Holding
+// --- Admission
 
 static void refuse_over(struct shard *shard, const struct message *message, uint64_t limit) {
     struct text data;
@@ -220,7 +221,7 @@ static void refuse_over(struct shard *shard, const struct message *message, uint
     refuse(shard, message, ERROR_OVERLOADED, &data);
 }
 
-// Makes one, counted; NULL when the message was refused.
+// Counts and makes a held message. Returns NULL if the message was refused.
 static struct held_message *admission_submit(struct shard *shard, const struct message *message) {
     uint32_t bytes = gate_quota_bytes(message->frame);
     const struct user *user = authz_approver(message->peer).user;
@@ -235,12 +236,11 @@ static struct held_message *admission_submit(struct shard *shard, const struct m
     return NULL;
 }
 
-// A held message counts among its user's pending ones, unless those are as many as may be: then it was
-// refused.
+// Counts a held message as pending for its user. At the user's bound refuses the message and returns false.
 static bool ask(struct shard *shard, const struct message *message, struct held_message *held) {
     const struct user *user = held->user;
     assert(!held->is_asked);
-    if (!user || message->origin) // what comes from another hub counts there
+    if (!user || message->origin) // the source's hub counts a message from another hub
         return true;
     held->is_asked = message_copy_take_place(message, user->account) ||
                      account_lease_ask(&shard->account_leases, user->account, &users_rights(user)->limits);
@@ -269,7 +269,7 @@ static void enter(struct shard *shard, struct held_message *held, struct peer *p
     stats_move_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_GATE, GATE_GAUGE_BYTES), held->bytes);
 }
 
-// Tells the source's hub, whose clock stands meanwhile.
+// Tells the source's hub, which stops the request's time-out while the request is held.
 static void notify_source(struct shard *shard, const struct held_message *held,
                           const struct message *message) {
     char checkpoint[GATE_CHECKPOINT_BYTES_MAX];
@@ -308,9 +308,10 @@ struct held_message *gate_hold_find(const struct peer *peer, const uint8_t *text
     return source ? gate_find_sent(&source->held, text, id) : NULL;
 }
 
-// --- Ends
+// --- End
 
-// Whether its source, once it has half-closed, stays for it: what is approved isn't lost any more.
+// Returns whether a half-closed source must stay for the message: it is a request, or was approved and must not be
+// lost.
 static bool is_awaited(const struct held_message *held) {
     return held->is_request || held->is_released;
 }
@@ -333,7 +334,7 @@ void gate_hold_end(struct shard *shard, struct held_message *held) {
     peer_settle(shard, peer);
 }
 
-// The message was judged when it came, in the depth that held then.
+// Looks up the body again. Its validity was checked when it came, with the validation that applied then.
 static void look_up(struct message *message, const struct held_message *held) {
     uint32_t id_bytes_max = held->is_request ? held->id.bytes : 0;
     lookup_body(&message->lookup, message->body, message->frame->body.bytes, id_bytes_max);
@@ -358,7 +359,7 @@ void gate_hold_message(struct held_message *held, struct peer *peer, struct unit
     look_up(message, held);
 }
 
-// Shows a message that ends here to those who look at messages; ERROR_NONE: its source has left.
+// Tells features that watch messages that a held message ends. ERROR_NONE: its source has left.
 static void show_end(struct shard *shard, struct held_message *held, enum error error) {
     struct peer *peer = source_of(shard, held);
     struct unit unit;
@@ -375,7 +376,7 @@ static void show_end(struct shard *shard, struct held_message *held, enum error 
     deferred_identity_end(peer, &previous);
 }
 
-// Nobody is told.
+// Ends a held message without an answer.
 static void end_silently(struct shard *shard, struct held_message *held) {
     struct exchange *exchange = held->exchange;
     assert(held->is_request || !exchange);
@@ -392,7 +393,7 @@ static void give_up(struct shard *shard, struct held_message *held) {
     end_silently(shard, held);
 }
 
-// Takes `data` over.
+// Ends a held message with this error. Takes `data`.
 static void end_with_error(struct shard *shard, struct held_message *held, enum error error,
                            struct text *data) {
     assert(error > ERROR_NONE && error < ERRORS_COUNT);
@@ -407,7 +408,7 @@ static void end_with_error(struct shard *shard, struct held_message *held, enum 
     gate_hold_end(shard, held);
 }
 
-// Whether its source is among the endings: then it goes with it.
+// Returns whether the source's peer is ending: then its end also ends the held message.
 static bool is_leaving(const struct shard *shard, const struct held_message *held) {
     return !peer_find(shard, held->source);
 }
@@ -506,7 +507,8 @@ void gate_hold_decide(struct shard *shard, struct held_message *held, enum decis
     list_append(&gate_of(shard)->released, &held->by_age);
 }
 
-// A connection that is closed for that takes what it sent along.
+// Returns whether the credential of the message is gone, while its connection stays. If the connection is closed for
+// that reason, its end also ends the message.
 static bool is_revoked(const struct shard *shard, const struct held_message *held) {
     const struct peer *peer = peer_find(shard, held->source);
     return peer &&

@@ -1,10 +1,11 @@
-// Messages that are held until somebody approves them, on their source's shard.
+// Messages that are held until an approver decides, on their source's shard.
 //
 //     route ──wanted──▶ held ──approved──▶ released ──once the turn gets there──▶ route
 //                         │
 //                         └─ rejected, needs revision, time, cancel, source left, drain: it ends here
 //
-// A held request counts in what its peer waits for, so that one that has half-closed stays until its end.
+// A held request counts among the requests that its peer waits for, so a half-closed peer stays until the request has
+// ended.
 #pragma once
 
 #include "core/base/errors.h"
@@ -32,21 +33,22 @@ enum gate_counter {
 
 enum decision { DECISION_APPROVED, DECISION_REJECTED, DECISION_NEEDS_REVISION, DECISIONS_COUNT };
 
-// Returns the decision as governance/approval spells it: static text.
+// Returns the decision as in governance/approval; static.
 const char *decision_text(enum decision decision);
 
-// Returns whether a message is never held: the hub writes it, or it belongs to an earlier message.
+// Returns whether a message is never held: it goes to the journal, or it belongs to an earlier message.
 static inline bool gate_hold_exempts(const struct message *message) {
     return message_is_logged(message) || message_method_is(message, "$/progress") ||
            message_method_is(message, "notifications/progress");
 }
-// Holds a request or notification. The result is NULL when it was refused instead: at a bound, or because the hub drains.
+// Holds a request or notification. Returns NULL if the message was refused: at a bound, without a journal's line, or
+// because the hub drains.
 struct held_message *gate_hold_begin(struct shard *shard, const struct message *message);
-// The latest held request of a peer with this id; or NULL.
+// Returns the latest held request of a peer with this id, or NULL.
 struct held_message *gate_hold_find(const struct peer *peer, const uint8_t *text, struct span id);
-// The held request of an exchange, also one that is approved and not yet routed; or NULL.
+// Returns the held request of an exchange, also if it is approved and not routed yet; or NULL.
 struct held_message *gate_hold_find_exchange(const struct peer *peer, const struct exchange *exchange);
-// Drops a held message whose source is gone, though not its connection.
+// Ends a held message without an answer. Its source is gone, but not the connection: another hub's link.
 void gate_hold_abandon(struct shard *shard, struct held_message *held);
 // Answers a held request whose target's section was removed, with -32010. The request isn't held any more.
 void gate_hold_target_removed(struct shard *shard, struct held_message *held, const char *target,
@@ -57,18 +59,19 @@ void gate_hold_cancel(struct shard *shard, struct held_message *held);
 void gate_hold_decide(struct shard *shard, struct held_message *held, enum decision decision,
                       const struct ruling *ruling);
 void gate_hold_timed_out(struct shard *shard, struct held_message *held);
-// Users have changed: what came by a credential that is gone goes, as if its source had left. (Of HTTP the connection stays, and so
-// whoever waits there is told.)
+// Ends held messages whose credential is gone, after users have changed, as if their source had left. An HTTP
+// connection stays, so its requests get errors.
 void gate_hold_review(struct shard *shard);
-// A peer has left: what it sent goes.
+// Ends the held messages of a peer that has left.
 void gate_hold_leave(struct shard *shard, struct peer *peer);
-// The hub drains: nothing is held any more.
+// Ends all held messages with errors, because the hub drains.
 void gate_hold_drain(struct shard *shard);
-// Makes a message of a held one, with a unit and a frame that stay as long. The message's level counts as satisfied for any
-// target and subscriber. The header fields stay.
+// Makes a message from a held message, in `unit` and `frame`, which must stay as long as the message. The message's
+// level counts as satisfied for any target and subscriber. The header fields stay.
 void gate_hold_message(struct held_message *held, struct peer *peer, struct unit *unit, struct frame *frame,
                        struct message *message);
-// A released message is about to be routed, and counts among its user's pending ones by that.
+// Stops counting a held message as pending for its user. Called before a released message is routed, which counts
+// again.
 void gate_hold_answer(struct held_message *held);
 // Ends a held message that has been routed.
 void gate_hold_end(struct shard *shard, struct held_message *held);

@@ -14,7 +14,7 @@
 #include "router/forwarding/remote_route.h"
 #include "router/rights/authz.h"
 
-// --- Telling
+// --- Events
 
 static void announce(struct shard *shard, const struct held_message *held) {
     struct text body;
@@ -45,7 +45,7 @@ static void refuse_forged_event(struct shard *shard, const struct message *messa
     refuse(shard, message, ERROR_NOT_ALLOWED, &data);
 }
 
-// --- Judging
+// --- Decisions to hold
 
 static bool requires_approval(const struct shard *shard, const struct message *message) {
     return message->frame->unit->directives.governance >= shard->hub->settings.approval_level;
@@ -60,8 +60,9 @@ static bool is_valid_event(const struct message *message) {
     return bytes != SIZE_MAX && bytes != 0;
 }
 
-// Whether a message would go anywhere from here, whatever levels are supported. A message to one agent of another hub
-// is held by that hub. A message to all who name its method may reach agents of other hubs, which hold none of it.
+// Returns whether a message would go anywhere from here, whatever levels the targets support. A message to one agent of
+// another hub is held by that hub. A message to all agents that name its method may reach agents of other hubs, which
+// don't hold their copies.
 static bool reaches_any(struct shard *shard, const struct message *message,
                         const struct rules_message *criteria) {
     struct rules_message relaxed = *criteria;
@@ -79,8 +80,8 @@ static bool reaches_any(struct shard *shard, const struct message *message,
     return !verdict.error && !goes_remote;
 }
 
-// Holds a message that came back from another hub. The message's time begins once the message is approved, and is the time
-// that the source gave. Who looks at the request goes on doing so.
+// Holds a message that came back from another hub. The message's time begins after approval, with the time that its
+// source gave. A feature that watches the request goes on with its observation.
 static struct held_message *hold_retry(struct shard *shard, const struct message *message) {
     struct observation **observation = message->retry->observation;
     struct unit unit = *message->frame->unit;
@@ -100,12 +101,12 @@ static struct held_message *hold_retry(struct shard *shard, const struct message
 }
 
 static void hold(struct shard *shard, const struct message *message, bool is_for_one) {
-    events_flush(shard); // what came before goes before
+    events_flush(shard); // events that came before must be published before
     struct held_message *held = message->retry ? hold_retry(shard, message) : gate_hold_begin(shard, message);
     if (!held)
         return;
     held->is_for_one = is_for_one;
-    if (message->retry && message->retry->outcome) // what comes of it has lines of its own
+    if (message->retry && message->retry->outcome) // the held message gets its own lines
         audit_refused(shard, message, ERROR_APPROVAL_REQUIRED);
     announce(shard, held);
 }
@@ -117,7 +118,8 @@ static bool requires_approval_by_name(struct shard *shard, const struct message 
             notify_fanout_some(shard, message, authz_requires_approval_at));
 }
 
-// Whether another hub has judged the message: the source's hub holds what could go to all.
+// Returns whether another hub has decided whether to hold the message: the source's hub decides for messages to all
+// agents.
 static bool is_judged_remotely(const struct message *message) {
     const struct origin *origin = message->origin;
     return origin && (origin_is_copy(origin) ||
@@ -129,7 +131,7 @@ bool gate_hook_takes(struct shard *shard, const struct message *message,
     assert(gate_of(shard) && shard->hub->settings.approval_level);
     if (message->approved)
         return false;
-    if (names_our_event(message)) { // from another hub, too: none sends its own so
+    if (names_our_event(message)) { // also from another hub: hubs publish this event under another subject
         refuse_forged_event(shard, message);
         return true;
     }

@@ -42,7 +42,7 @@ static void put_member(struct text *out, const struct held_message *held, const 
     put_string(out, name, text, bytes);
 }
 
-// Puts the agent that the message names as its source; where it names none, an agent of that connection.
+// Puts the agent that the message names as its source. If the message names none, puts an agent of its connection.
 static void put_source(struct text *out, const struct shard *shard, const struct held_message *held) {
     struct home *home = agents_home((struct agents *)&shard->agents, held->source);
     if (held->origin && held->origin->agent_bytes && !held->source_agent.bytes) {
@@ -122,7 +122,7 @@ void gate_json_put(struct text *out, const struct shard *shard, const struct hel
     text_put(out, "}");
 }
 
-// How many bytes a text has as a string of JSON, at most.
+// Returns the most bytes that a text may have as a JSON string.
 static size_t escaped_bytes(const uint8_t *text, size_t bytes) {
     enum { CONTROL_BYTES = 6 };
     size_t sum = bytes + 2;

@@ -8,25 +8,27 @@
 //     {"checkpoint":…,"artifact":{"method":…,"targetAgent":…,"sourceAgent":…,"user":…,"governanceLevel":…,
 //      "bytes":…,"preview":…},"until":…}
 //
-// and, if it is asked for, "body" behind that: all of it, as a string.
+// `with_body` adds the member "body": the whole body, as a string.
 void gate_json_put(struct text *out, const struct shard *shard, const struct held_message *held,
                    bool with_body);
-// How many bytes that takes, or some more.
+// Returns how many bytes gate_json_put may write at most.
 size_t gate_json_bytes(const struct held_message *held, bool with_body);
 
-// A string of the body's, decoded, of METHOD_BYTES_MAX bytes at most; NULL where there is none, or a longer one.
+// Decodes a string of the body, of METHOD_BYTES_MAX bytes at most. Returns NULL if there is none, or if the string is
+// longer.
 const char *gate_json_string(const struct held_message *held, struct span string, char out[METHOD_BYTES_MAX],
                              size_t *bytes);
-// Returns the address that its source gave it: an agent, a group, or the agent that its connection is
-// attached to; NULL: none. The receiver is looked up once the message is approved.
+// Returns the target: an agent or a group that the source has named, or the agent to which the connection is attached;
+// NULL: none. The receiver is looked up after approval.
 const char *gate_json_target(const struct held_message *held, char out[METHOD_BYTES_MAX], size_t *bytes);
-// A checkpoint's name: `gate:` and 32 digits; where there are other hubs, `@` and this hub's name behind that.
+// A checkpoint's name: `gate:` and 32 digits; in a cluster followed by `@` and this hub's name.
 enum { GATE_CHECKPOINT_BYTES_MAX = CHECKPOINT_BYTES + 1 + HUB_NAME_BYTES_MAX };
 size_t gate_json_write_checkpoint(const struct shard *shard, const struct checkpoint *checkpoint,
                                   char out[GATE_CHECKPOINT_BYTES_MAX]);
-// Reads such a name. False: the hub gives none like it. `hub`: which other one does; bytes 0: this one.
+// Reads such a name. Returns false for a name that no hub writes. `hub` is the other hub that has written the name;
+// bytes 0: this hub.
 bool gate_json_read_checkpoint(const struct shard *shard, const char *name, size_t bytes,
                                struct checkpoint *checkpoint, struct hub_name *hub);
-// The name, as a string of JSON.
+// Puts a checkpoint's name, as a JSON string.
 void gate_json_put_checkpoint(struct text *out, const struct shard *shard,
                               const struct checkpoint *checkpoint);

@@ -8,7 +8,8 @@
 #include "router/features/gate/gate_query.h"
 #include "router/rights/authz.h"
 
-// Whether it was refused because its peer may not decide. Another hub's approver says so by a subject of its own.
+// Refuses a decision of a peer that may not decide. A decision from another hub must have the subject for decisions.
+// Returns whether the decision was refused.
 static bool refuse_stranger(struct shard *shard, const struct message *message) {
     bool may_reply = !message->origin || message->origin->kind == SUBJECT_DECIDE;
     if (may_reply && authz_may_decide(shard, message->peer))
@@ -30,7 +31,7 @@ static bool is_of_the_gate(const struct message *message) {
            json_string_begins(message->body, message->lookup.value[KEY_CHECKPOINT], CHECKPOINT_PREFIX);
 }
 
-// DECISIONS_COUNT: it is none.
+// Returns the decision; DECISIONS_COUNT: there is none.
 static enum decision read_decision(const struct message *message) {
     enum decision decision = 0;
     if (!is_string(message, KEY_DECISION))
@@ -41,7 +42,7 @@ static enum decision read_decision(const struct message *message) {
     return decision;
 }
 
-// Decodes a string; NULL where there is none. A string that is longer than it may be has SIZE_MAX bytes.
+// Decodes a string. Returns NULL if there is none. *bytes is SIZE_MAX if the string is longer than `capacity`.
 static const char *read_text(const struct message *message, enum lookup_key key, char *out, size_t capacity,
                              size_t *bytes) {
     *bytes = 0;
@@ -81,7 +82,7 @@ static void answer_without_gate(struct shard *shard, const struct message *messa
     message_answer(shard, message, &result);
 }
 
-// Whether it was refused because no line of the journal could tell of it.
+// Refuses a decision if the journal can't be written. Returns whether the decision was refused.
 static bool refuse_unrecorded(struct shard *shard, const struct message *message) {
     if (!journal_is_on(shard) || journal_is_writable(shard, message->frame->body.bytes))
         return false;
@@ -102,7 +103,8 @@ static void forward_decision(struct shard *shard, const struct message *message,
         answer_without_gate(shard, message, decision);
 }
 
-// A name that is too long is nobody's; then the connection's stands for it.
+// Reads a decision and forwards it. An approver's name that is too long is ignored, and the connection's name replaces
+// it.
 static void read_and_forward(struct shard *shard, const struct message *message, enum decision allowed) {
     char checkpoint[METHOD_BYTES_MAX], approver[METHOD_BYTES_MAX], feedback[GATE_FEEDBACK_BYTES_MAX];
     struct gate_query_decision decision = {.decision = allowed};
@@ -125,7 +127,7 @@ static void read_and_forward(struct shard *shard, const struct message *message,
         forward_decision(shard, message, &decision);
 }
 
-// Apart, so that what is no decision, as nearly all isn't, is told in a few steps.
+// Not inlined, so that gate_methods_decide stays short for all messages that are no decisions.
 static __attribute__((noinline)) bool gate_methods_take(struct shard *shard, const struct message *message) {
     if (!is_of_the_gate(message))
         return false;

@@ -14,32 +14,32 @@
 enum found { FOUND_NOTHING, FOUND_APPLIED, FOUND_OWN };
 
 struct gate_query {
-    struct mail mail; // its connection: who asks
+    struct mail mail; // mail.connection: the connection that asks
     const struct user *user;
     struct exchange *exchange;
     bool is_list, is_request;
-    bool is_remote; // another hub's approver decides
-    bool names_one; // there may be something under its checkpoint
-    bool is_final;  // it need go nowhere else
+    bool is_remote; // an approver of another hub decides
+    bool names_one; // the checkpoint may be one of this hub
+    bool is_final;  // the query needs no other shard
     struct checkpoint checkpoint;
-    // A decision.
+    // For a decision:
     enum decision decision;
     enum found found;
-    bool has_target; // what was found
+    bool has_target; // `target` is the held message's target
     uint8_t target_bytes;
     char target[METHOD_BYTES_MAX];
-    // A list.
+    // For a list:
     struct text list;
     size_t bytes_max;
     bool is_full, lacks_memory;
-    // Texts of its own.
+    // Texts in `texts`.
     const char *id, *name;
     uint32_t id_bytes, name_bytes;
     struct ruling ruling;
     char texts[];
 };
 
-// --- Making one
+// --- Begin
 
 static const char *copy_text(char **to, const void *text, size_t bytes) {
     char *copied = *to;
@@ -49,7 +49,7 @@ static const char *copy_text(char **to, const void *text, size_t bytes) {
     return text ? copied : NULL;
 }
 
-// NULL when the message was refused.
+// Makes a query. Returns NULL if the message was refused.
 static struct gate_query *make(struct shard *shard, const struct message *message, const char *name,
                                size_t name_bytes, const struct ruling *ruling) {
     struct reply_to to = message_is_request(message) ? message_reply_to(message) : (struct reply_to){0};
@@ -79,7 +79,7 @@ static struct gate_query *make(struct shard *shard, const struct message *messag
     return query;
 }
 
-// --- At home
+// --- End, on the shard of the connection
 
 static void answer_decision(struct shard *shard, struct peer *peer, struct reply_to to,
                             const struct gate_query *query) {
@@ -163,9 +163,9 @@ static void gate_query_end(struct shard *shard, struct gate_query *query) {
     quota_give(&shard->quota, query);
 }
 
-// --- On its way
+// --- On each shard
 
-// While it is still there.
+// Copies the held message's target before the message ends.
 static void note_target(struct gate_query *query, const struct held_message *held) {
     char decoded[METHOD_BYTES_MAX];
     size_t bytes;
@@ -182,10 +182,11 @@ static void apply(struct shard *shard, struct gate_query *query, struct held_mes
     query->is_final = true;
     note_target(query, held);
     struct approver source = {held->source, held->user}, decider = {query->mail.connection, query->user};
-    bool by_user = source.user || decider.user; // else another hub's connections are known there
+    // Without users, connections of other hubs are compared at their hub
+    bool by_user = source.user || decider.user;
     if ((by_user || !query->is_remote) && authz_is_same_approver(source, decider)) {
         query->found = FOUND_OWN;
-    } else if (peer_find(shard, held->source)) { // else it is about to go
+    } else if (peer_find(shard, held->source)) { // otherwise the source's peer is ending
         query->found = FOUND_APPLIED;
         gate_hold_decide(shard, held, query->decision, &query->ruling);
     }

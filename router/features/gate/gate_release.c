@@ -14,7 +14,8 @@
 #include "router/forwarding/remote_route.h"
 #include "router/routing/route.h"
 
-// Releases a message. The message's level is satisfied for any target and subscriber. The header fields stay.
+// Routes a released message, for its own user. The message's level counts as satisfied for any target and subscriber.
+// The header fields stay.
 static void release(struct shard *shard, struct peer *peer, struct held_message *held) {
     struct unit unit;
     struct frame frame;
@@ -31,7 +32,7 @@ static void release(struct shard *shard, struct peer *peer, struct held_message 
     gate_hold_end(shard, held);
 }
 
-// The rest is of peers that are about to go, and goes with them.
+// Routes all released messages. The others have sources whose peers are ending, and end with these peers.
 void gate_release_route(struct shard *shard) {
     struct list *all = &gate_of(shard)->released;
     for (struct list *node = all->next, *next; node != all; node = next) {
@@ -44,10 +45,10 @@ void gate_release_route(struct shard *shard) {
     }
 }
 
-// --- Approvals, also in hubs that hold nothing
+// --- Approvals, also in hubs without a gate
 
-// An approver must not decide on a message of the same connection. Where users are on, the hub that holds a message
-// knows whose it is.
+// Sends a decision to the hub that holds the message. An approver must not decide on a message of the same connection.
+// With a users file, the hub that holds the message checks that.
 static bool decide_remote(struct shard *shard, const struct message *message) {
     struct gate_place place;
     if (!shard->hub->settings.cluster || !gate_methods_remote(shard, message, &place))
@@ -111,7 +112,8 @@ static bool gate_has_request(struct shard *shard, const struct peer *peer, const
     return gate_hold_find(peer, text, id) != NULL;
 }
 
-// A request that was held later has the same id as one that is pending.
+// Cancels a held request, if it was held at since_ms or later: a pending request may have the same id, and the later of
+// the two is cancelled.
 static bool gate_cancel_request(struct shard *shard, const struct peer *peer, const uint8_t *text,
                                 struct span id, uint64_t since_ms) {
     assert(id.bytes > 0);
@@ -122,7 +124,7 @@ static bool gate_cancel_request(struct shard *shard, const struct peer *peer, co
     return true;
 }
 
-// The place of a word is its value.
+// A word's index is its value.
 static const char *const gate_levels[] = {"off", "human-in-the-loop", "manual", NULL};
 
 static const struct option gate_options[] = {

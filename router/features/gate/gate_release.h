@@ -1,5 +1,5 @@
-// Approved messages go on: once a turn, and not where the decision is read, which may be in the middle of
-// other work.
+// Routes approved messages once a turn. A decision may be read in the middle of other work, so approved messages aren't
+// routed there.
 #pragma once
 
 #include "router/engine/shard/shard.h"

@@ -20,7 +20,7 @@
     X(requests_js, "/status-requests.js", SCRIPT)                                                            \
     X(view_js, "/status-view.js", SCRIPT)
 
-// As page.S has them.
+// Defined in page.S.
 #define X(name, path, type) extern const uint8_t page_##name[], page_##name##_end[];
 PAGE_FILES(X)
 #undef X

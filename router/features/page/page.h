@@ -1,5 +1,5 @@
 // The status page: files that are part of the program. The files never change while the program runs, and need nothing
-// but the hub. The page asks the hub by hub/stats and hub/agents over its own WebSocket.
+// but the hub. The page gets its numbers by hub/stats and hub/agents, over its own WebSocket.
 #pragma once
 
 #include <stddef.h>
@@ -11,10 +11,10 @@ struct page_file {
     size_t count;
 };
 
-// Content-Security-Policy of all of them: nothing but these files, and no network but the hub.
+// Content-Security-Policy of all files: nothing but these files, and no network but the hub.
 #define PAGE_POLICY                                                                                          \
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "          \
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// The file that a path, without a query, names; its bytes are NULL where there is none. "/" is the page itself.
+// Returns the file of a path without a query; its bytes are NULL if there is no such file. "/" is the page itself.
 struct page_file page_find(const char *path, size_t bytes);
