@@ -5,6 +5,7 @@
 #include "core/rights/digest.h"
 #include "core/rights/users.h"
 #include "core/send/outbox.h"
+#include "tests/sim/pack_count.h"
 
 enum {
     BURST = 24,
@@ -14,23 +15,6 @@ enum {
     DISCONNECTED = -32050,
     WITHOUT_PACK = 4
 };
-
-// How many frames were packed.
-static unsigned packed;
-
-bool __real_outbox_pack(struct outbox *outbox, struct parcel_pool *parcels, struct buffer_pool *buffers,
-                        const struct frame *frame, struct span value, struct piece text, uint64_t hub_id,
-                        const struct pack_envelope *envelope);
-bool __wrap_outbox_pack(struct outbox *outbox, struct parcel_pool *parcels, struct buffer_pool *buffers,
-                        const struct frame *frame, struct span value, struct piece text, uint64_t hub_id,
-                        const struct pack_envelope *envelope);
-bool __wrap_outbox_pack(struct outbox *outbox, struct parcel_pool *parcels, struct buffer_pool *buffers,
-                        const struct frame *frame, struct span value, struct piece text, uint64_t hub_id,
-                        const struct pack_envelope *envelope) {
-    bool is_packed = __real_outbox_pack(outbox, parcels, buffers, frame, value, text, hub_id, envelope);
-    packed += is_packed;
-    return is_packed;
-}
 
 // --- A burst: what a source writes at once
 
@@ -102,7 +86,7 @@ static void open_play(struct play *play, const struct world_options *options) {
     world_open(&play->world, options);
     play->cables[0] = join(&play->world, "agent");
     play->cables[1] = join(&play->world, NULL);
-    packed = 0;
+    pack_count = 0;
     burst_bytes = 0;
 }
 
@@ -180,7 +164,7 @@ static void play_cancels(const bool cancelled[BURST]) {
         if (cancelled[id])
             put_cancel(id);
     write_burst(&play.world, play.cables[1]);
-    assert_int_equal(packed, BURST - WITHOUT_PACK);
+    assert_int_equal(pack_count, BURST - WITHOUT_PACK);
     agent_serves(&play, cancelled);
     source_hears(&play, cancelled, CANCELLED);
     close_play(&play);
@@ -226,7 +210,7 @@ static void a_member_that_was_cancelled_may_be_asked_again(void **state) {
     for (; next_body(&hearing, &body); heard++)
         assert_false(bit_is(naive_find(body, "params.n"), "10"));
     assert_int_equal(heard, BURST);
-    assert_int_equal(packed, BURST - WITHOUT_PACK + 1);
+    assert_int_equal(pack_count, BURST - WITHOUT_PACK + 1);
     leave_play(&play);
 }
 
@@ -243,14 +227,14 @@ static void the_agent_goes_while_a_pack_waits(void **state) {
         open_world(&play.world, 1);
         play.cables[1] = join(&play.world, NULL);
         play.cables[0] = join(&play.world, "agent");
-        packed = 0;
+        pack_count = 0;
         put_asks(0, BURST, "");
         write_burst(NULL, play.cables[1]);
         if (reset)
             cable_reset(play.cables[0]);
         cable_close(play.cables[0]);
         world_settle(&play.world);
-        assert_int_equal(packed, BURST - WITHOUT_PACK);
+        assert_int_equal(pack_count, BURST - WITHOUT_PACK);
         source_hears(&play, failed, DISCONNECTED);
         assert_int_equal(play.world.shards[0]->pending.count, 0);
         finish(&play.world, &play.cables[1], 1);
@@ -266,7 +250,7 @@ static void the_source_goes_while_a_pack_waits(void **state) {
     put_asks(0, BURST, "");
     put("%s", "{\"jsonrpc\":\"2.0\",\"method\":\"exit\"}");
     write_burst(&play.world, play.cables[1]);
-    assert_int_equal(packed, BURST - WITHOUT_PACK);
+    assert_int_equal(pack_count, BURST - WITHOUT_PACK);
     assert_int_equal(play.world.shards[0]->pending.count, 0);
     hear_all(&hearing, &play.world, play.cables[0]);
     assert_false(next_body(&hearing, &body));
@@ -275,7 +259,7 @@ static void the_source_goes_while_a_pack_waits(void **state) {
     finish(&play.world, play.cables, 1);
 }
 
-// --- What is packed, and what isn't
+// --- What is pack_count, and what isn't
 
 static void an_agent_at_another_shard_gets_no_packs(void **state) {
     (void)state;
@@ -285,7 +269,7 @@ static void an_agent_at_another_shard_gets_no_packs(void **state) {
     open_play(&play, &options);
     put_asks(0, BURST, "");
     write_burst(&play.world, play.cables[1]);
-    assert_int_equal(packed, 0);
+    assert_int_equal(pack_count, 0);
     agent_serves(&play, (bool[BURST]){false});
     source_hears(&play, (bool[BURST]){false}, 0);
     close_play(&play);
@@ -297,7 +281,7 @@ static void requests_with_a_token_are_not_packed(void **state) {
     open_plain(&play);
     put_asks(0, BURST, ",\"_meta\":{\"progressToken\":1}");
     write_burst(&play.world, play.cables[1]);
-    assert_int_equal(packed, 0);
+    assert_int_equal(pack_count, 0);
     leave_play(&play);
 }
 
@@ -315,13 +299,13 @@ static void nothing_is_packed_behind_a_send_under_way(void **state) {
         put("{\"jsonrpc\":\"2.0\",\"method\":\"note\",\"params\":{\"targetAgent\":\"agent\",\"x\":\"%*s\"}}",
             NOTE_BYTES, "");
     write_burst(&play.world, play.cables[1]);
-    packed = 0;
+    pack_count = 0;
     put_asks(0, BURST, "");
     for (unsigned id = 0; id < BURST; id++)
         if (cancelled[id])
             put_cancel(id);
     write_burst(&play.world, play.cables[1]);
-    assert_int_equal(packed, 0);
+    assert_int_equal(pack_count, 0);
     agent_serves(&play, cancelled);
     source_hears(&play, cancelled, CANCELLED);
     close_play(&play);
@@ -337,7 +321,7 @@ static void a_request_of_high_priority_overtakes_a_pack(void **state) {
     put_asks(0, BURST - 1, "");
     put_asks(BURST - 1, BURST, ",\"priority\":\"high\"");
     write_burst(&play.world, play.cables[1]);
-    assert_int_equal(packed, BURST - 1 - WITHOUT_PACK);
+    assert_int_equal(pack_count, BURST - 1 - WITHOUT_PACK);
     hear_all(&hearing, &play.world, play.cables[0]);
     for (unsigned place = 0; place < BURST; place++) {
         assert_true(next_body(&hearing, &body));
@@ -353,9 +337,9 @@ static void answers_of_a_burst_are_packed(void **state) {
     open_plain(&play);
     put_asks(0, BURST, "");
     write_burst(&play.world, play.cables[1]);
-    packed = 0;
+    pack_count = 0;
     agent_serves(&play, (bool[BURST]){false});
-    assert_int_equal(packed, BURST - WITHOUT_PACK);
+    assert_int_equal(pack_count, BURST - WITHOUT_PACK);
     assert_int_equal(counted(&play.world, COUNT_RESPONSES_FORWARDED), BURST);
     source_hears(&play, (bool[BURST]){false}, 0);
     close_play(&play);
@@ -383,20 +367,20 @@ static void nobody_answers_for_the_target(void **state) {
         assert_true(next_body(&hearing, &body));
         hub_ids[id] = bit_integer(naive_find(body, "id"));
     }
-    packed = 0;
+    pack_count = 0;
     for (unsigned id = 0; id < ANSWERED; id++)
         put_answer(hub_ids[id], id);
     write_burst(&play.world, play.cables[0]);
     for (unsigned id = ANSWERED; id < BURST; id++)
         put_answer(hub_ids[id], 1000);
     write_burst(&play.world, stranger);
-    assert_int_equal(packed, ANSWERED - WITHOUT_PACK);
+    assert_int_equal(pack_count, ANSWERED - WITHOUT_PACK);
     assert_int_equal(counted(&play.world, COUNT_DROP_RESPONSE_FOREIGN), BURST - ANSWERED);
     assert_int_equal(play.world.shards[0]->pending.count, BURST - ANSWERED);
     for (unsigned id = ANSWERED; id < BURST; id++)
         put_answer(hub_ids[id], id);
     write_burst(&play.world, play.cables[0]);
-    assert_int_equal(packed, BURST - WITHOUT_PACK);
+    assert_int_equal(pack_count, BURST - WITHOUT_PACK);
     source_hears(&play, (bool[BURST]){false}, 0);
     cable_close(stranger);
     close_play(&play);
@@ -417,7 +401,7 @@ static void an_agent_that_speaks_lines_gets_no_packs(void **state) {
     for (unsigned id = 0; id < BURST; id++)
         put("{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"work\",\"params\":{\"targetAgent\":\"liner\"}}", id);
     write_burst(&play.world, play.cables[1]);
-    assert_int_equal(packed, 0);
+    assert_int_equal(pack_count, 0);
     size_t count = 0;
     for (size_t more; (more = cable_read(lines, (uint8_t *)text + count, sizeof text - count)); count += more)
         world_settle(&play.world);
@@ -448,7 +432,7 @@ static void what_the_journal_takes_is_not_packed(void **state) {
             id, id);
     put_asks(BURST, 2 * BURST, ""); // which the journal doesn't take
     write_burst(&play.world, play.cables[1]);
-    assert_int_equal(packed, BURST);
+    assert_int_equal(pack_count, BURST);
     for (unsigned id = 0; id < BURST; id++) {
         assert_true(line_is(&play.world, 0, id, "kind", "\"approval\""));
         char text[16];
@@ -524,10 +508,11 @@ static void open_users(struct users_play *play) {
     put("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"agent/register\",\"params\":{\"agentId\":\"agent\"}}");
     write_burst(&play->world, play->cables[0]);
     assert_true(bit_is(of(hear(play->cables[0]), "result.registered"), "true"));
-    packed = 0;
+    pack_count = 0;
 }
 
-// Reads all that came to the agent: requests of both sources, each with the line of its user. Bits: `heard`, by source and id.
+// Reads all that came to the agent: requests of both sources, each with the line of its user. `heard` and `hub_ids` are
+// by source and id.
 static void agent_hears(struct users_play *play, bool heard[USERS][BURST], int64_t hub_ids[USERS][BURST]) {
     static struct hearing hearing;
     hear_all(&hearing, &play->world, play->cables[0]);
@@ -570,7 +555,7 @@ static void each_frame_of_a_pack_names_its_own_user(void **state) {
         write_burst(NULL, play.cables[user]);
     }
     world_settle(&play.world);
-    assert_in_range(packed, BURST, 2 * BURST - WITHOUT_PACK);
+    assert_in_range(pack_count, BURST, 2 * BURST - WITHOUT_PACK);
     agent_hears(&play, heard, hub_ids);
     for (unsigned user = 1; user < USERS; user++)
         for (unsigned id = 0; id < BURST; id++)
@@ -581,8 +566,8 @@ static void each_frame_of_a_pack_names_its_own_user(void **state) {
     finish(&play.world, NULL, 0);
 }
 
-// The file is read again, with another token of one source, while requests of both sources come: each request that the agent
-// hears names its user, and the source that stays is answered.
+// The file is read again, with another token of one source, while requests of both sources come. Each request that the
+// agent hears names its user, and the source that stays is answered.
 static void a_user_is_revoked_while_a_pack_waits(void **state) {
     (void)state;
     struct users_play play;
@@ -597,7 +582,7 @@ static void a_user_is_revoked_while_a_pack_waits(void **state) {
     kernel_signal(play.world.kernel, 1);
     world_settle(&play.world);
     agent_hears(&play, heard, hub_ids);
-    assert_true(packed > 0);
+    assert_true(pack_count > 0);
     for (unsigned user = 1; user < USERS; user++)
         for (unsigned id = 0; id < BURST; id++)
             if (heard[user][id])

@@ -1,6 +1,7 @@
 // The play itself (users.h): bursts, the file that changes in some of them, time that passes between them.
 #include "tests/sim/users.h"
 #include "router/features/gate/gate.h"
+#include "tests/sim/pack_count.h"
 #include "tests/sim/seeds.h"
 #include "tests/sim/toy.h"
 
@@ -12,7 +13,14 @@
 
 #include "core/rights/users.h"
 
-enum { BURSTS = 40, LETTERS_OF_BURST = 10, OTHER_UID = 77, ADDRESS = 1000 };
+enum {
+    BURSTS = 40,
+    LETTERS_OF_BURST = 10,
+    FLOCK_MAX = 24,
+    RUNS_WITH_PACKS = 50,
+    OTHER_UID = 77,
+    ADDRESS = 1000
+};
 
 struct users_stage stage;
 struct users_sums users_sums;
@@ -146,12 +154,26 @@ static void begin_burst(bool may_reload) {
     foresee();
 }
 
+// Many small requests in one write to one agent, of which the hub packs the later ones (core/send/pack.h).
+static void act_as_flock(unsigned by) {
+    unsigned agent = random_below(&stage.random, AGENT_NAMES);
+    for (unsigned other = 0; other < AGENT_NAMES && stage.posts[agent].holder == NOBODY; other++)
+        agent = other;
+    stage.one_target = model_agents[agent];
+    for (unsigned left = random_between(&stage.random, 5, FLOCK_MAX); left; left--)
+        speak_any(by);
+    stage.one_target = NULL;
+    users_sums.flocks++;
+}
+
 static void act(void) {
     unsigned by = random_below(&stage.random, PLAYERS);
     const struct player *player = &stage.players[by];
     if (player->standing == FRESH && !posts_speaks(player) && stage.reloads)
         return;
-    if (player->duty_count && random_chance(&stage.random, 500))
+    if (player->standing == KNOWN && player->http_owner.way == FRAMES && random_chance(&stage.random, 30))
+        act_as_flock(by);
+    else if (player->duty_count && random_chance(&stage.random, 500))
         speak_answer(by, false);
     else
         speak_any(by);
@@ -302,7 +324,8 @@ static void play(uint64_t seed) {
     if (stage.has_glutton)
         glutton_fill(go_on);
     stage.settled_ns = kernel_now(stage.world.kernel);
-    for (unsigned number = 0; number < BURSTS && stage.letter_count + 64 < LETTERS_MAX; number++) {
+    for (unsigned number = 0; number < BURSTS && stage.letter_count + 64 + FLOCK_MAX < LETTERS_MAX;
+         number++) {
         play_burst();
         check_buffers();
         play_pause();
@@ -319,11 +342,14 @@ int main(int argc, char **argv) {
            " changes of the file, %" PRIu64 " registrations taken, %" PRIu64 " held, %" PRIu64
            " approved, %" PRIu64 " turned down, %" PRIu64 " gone with a credential, %" PRIu64
            " notices, %" PRIu64 " by a certificate, %" PRIu64 " streams, %" PRIu64 " of them ended, %" PRIu64
-           " times told of an agent, %" PRIu64 " with a user who is full\n",
+           " times told of an agent, %" PRIu64 " with a user who is full, %" PRIu64
+           " writes of many requests, %" PRIu64 " frames packed\n",
            runs, users_sums.letters, users_sums.checked, users_sums.refused, users_sums.limited,
            users_sums.delivered, users_sums.authn_throttle, users_sums.reloads, users_sums.revoked,
            users_sums.held, users_sums.approved, users_sums.turned_down, users_sums.dropped,
            users_sums.notices, users_sums.by_certificate, users_sums.streams, users_sums.ended_streams,
-           users_sums.presence, users_sums.gluttons);
+           users_sums.presence, users_sums.gluttons, users_sums.flocks, pack_count);
+    if (runs >= RUNS_WITH_PACKS && pack_count == 0)
+        kernel_fail("no frame was packed");
     return 0;
 }

@@ -157,6 +157,7 @@ struct users_stage {
     struct random random;
     struct model before, now; // editions; the same but in a burst in which the file changes
     bool reloads;             // in this burst
+    const char *one_target;   // of all that is said now; NULL: each letter has its own
     struct player players[PLAYERS];
     struct letter letters[LETTERS_MAX];
     unsigned letter_count, burst, burst_begin;
@@ -174,7 +175,7 @@ extern struct users_stage stage;
 
 struct users_sums {
     uint64_t letters, refused, delivered, authn_throttle, reloads, revoked, limited, checked, held, approved,
-        turned_down, dropped, notices, by_certificate, streams, ended_streams, presence, gluttons;
+        turned_down, dropped, notices, by_certificate, streams, ended_streams, presence, gluttons, flocks;
 };
 extern struct users_sums users_sums;
 

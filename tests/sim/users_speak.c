@@ -170,6 +170,10 @@ static void choose_call(struct letter *letter) {
         letter->target = model_any(random, letter->to_group ? model_capabilities : model_agents);
     if (letter->target && random_chance(random, 60))
         letter->tool = model_any(random, model_tools);
+    if (!stage.one_target)
+        return;
+    letter->target = stage.one_target;
+    letter->to_group = false;
 }
 
 // An event with a target is a call, too.
@@ -210,7 +214,7 @@ static void choose(struct letter *letter, unsigned by, bool batched) {
     struct player *player = &stage.players[by];
     bool needs = player->standing == FRESH && papers_bearer(&stage.now, player) == NOBODY;
     bool shows = random_chance(random, needs ? 850 : player->certificate[0] ? 350 : 150);
-    *letter = (struct letter){.verb = choose_verb(player),
+    *letter = (struct letter){.verb = stage.one_target ? CALL : choose_verb(player),
                               .player = by,
                               .generation = player->generation,
                               .burst = stage.burst,
@@ -321,7 +325,8 @@ void speak_any(unsigned by) {
         streams_ask(by);
         return;
     }
-    bool posts = player->http_owner.way == POSTS, alone = player->standing != KNOWN && !posts;
+    bool posts = player->http_owner.way == POSTS,
+         alone = stage.one_target || (player->standing != KNOWN && !posts);
     enum array array = alone || random_chance(&stage.random, 880) ? NO_ARRAY
                        : random_chance(&stage.random, 700)        ? OF_CALLS
                                                                   : OF_THE_HUB;

@@ -100,8 +100,8 @@ static void a_pack_takes_frames_until_it_is_full(void **state) {
     tear_down(&fixture);
 }
 
-// Nothing is written over the list of requests at the buffer's end, whatever room is left for the last frame: one of which
-// the hub copies more than stays of it.
+// Fills packs until no more fits, with each remainder of room. Nothing is written over the list of requests at the
+// buffer's end, though more of a frame is copied at first than stays in the pack.
 static void fill_whole(const struct wire_line *added) {
     enum { ID_BYTES = 62, PADS = 400 };
     static char id[PADS + 1];
