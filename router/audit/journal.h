@@ -4,7 +4,7 @@
 // fdatasync; more writes if the group is long or the kernel takes only a part. Then every entry goes back to the shard
 // that made it, with the result.
 //
-// A group that can't be written or synced fails as a whole. Its written part is cut off the file again; if even that
+// A group that can't be written or synced fails as a whole. The written part is cut off the file; if even that
 // fails, the next group begins with a line feed, so that no line follows a torn line directly. The next group is tried
 // as usual. Until a group succeeds the journal is failing: messages that must be in the journal first are refused. Each
 // second an entry of kind "lost" tries whether there is room again, and tells how many entries failed. A file that was

@@ -441,8 +441,8 @@ static bool are_names_fit(struct config *config) {
     return prepare_cluster(config) && fit;
 }
 
-// Reads the users file again if the hub was started with one. If the new configuration names no users file, reads the
-// file of the start: a hub can't change between having users and having none, and config_mention_fixed says so.
+// Reads the users file again, if the hub was started with one. If the new configuration names no users file, reads the
+// file of the start, and config_mention_fixed says so: a hub can't change between having users and having none.
 static bool read_users_again(struct program *program, struct config *config, struct hub_settings *fresh) {
     const struct users *before = hub_settings(program->hub)->users;
     if (!before)

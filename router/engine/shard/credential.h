@@ -1,6 +1,6 @@
-// The identity of a connection: for which user it speaks, and by which credential. With a users file
-// (hub_settings.users) each connection has one, in its cold state (peer_cold.h). router/rights finds the user.
-// identity.h has what needs the peer.
+// The identity of a connection: its user, and the credential that shows the user. With a users file
+// (hub_settings.users) each connection has an identity, in its cold state (peer_cold.h). router/rights finds the user.
+// identity.h has the functions that need the peer.
 #pragma once
 
 #include <stdbool.h>
@@ -70,7 +70,7 @@ struct identity {
     enum credential kind : 8;        // by which the user is known
     enum authn_attempt attempt : 8;
     bool was_known;   // a right credential has been shown, be it for one request
-    bool bears;       // the connection itself bears a credential, and counts as its user's
+    bool bears;       // the connection itself has a credential, and counts as its user's
     bool looked;      // `bears` is known
     bool over_limit;  // the peer has sent a message over a limit of its user
     uint32_t over_ms; // when that was last; a tick

@@ -7,8 +7,9 @@
 #include "router/engine/shard/probe.h"
 #include "router/engine/shard/shard.h"
 
-// Counts `count` messages that weren't delivered. `connection`: their target or, if that isn't known, their source.
-// `bytes`: of all their frames or bodies together. `count` 0: a part of a frame that is counted with another part.
+// Counts `count` messages that weren't delivered. `connection` is the messages' target or, if the target isn't known,
+// their source. `bytes` is the sum of their frames or bodies. `count` is 0 for a part of a frame that is counted with
+// another part.
 static inline void drop_several(struct shard *shard, unsigned counter, uint64_t connection, size_t bytes,
                                 uint32_t count) {
     assert(counter >= COUNT_DROP_EVENT_OVERLOADED);

@@ -34,7 +34,8 @@ struct text;
 struct timer;
 struct transport;
 
-// Kinds of mail and of timers: those of the engine lie below, each feature has a range of its own above.
+// Kinds of mail and of timers: those of the engine are below FEATURE_KINDS_FROM, and each feature has its own range
+// above.
 enum {
     FEATURES_MAX = 14,
     FEATURE_KINDS_FROM = 32,
@@ -44,17 +45,17 @@ enum {
     FEATURE_FAULT_BYTES = 512
 };
 #define FEATURE_KIND(number, kind) ((uint8_t)(FEATURE_KINDS_FROM + (number)*FEATURE_KINDS_MAX + (kind)))
-// Tokens of a feature's own, with which the kernel reports what the feature has asked for: above those of the engine
+// A feature's own tokens, with which the kernel reports events for the feature. They are above the engine's tokens
 // (shard.h).
 #define FEATURE_TOKENS_FROM         (UINT64_C(1) << 43)
 #define FEATURE_TOKEN(number, kind) (FEATURE_TOKENS_FROM + (number)*FEATURE_KINDS_MAX + (kind))
 
 // How a request has ended, on its source's shard.
 struct request_end {
-    const struct parcel *response; // NULL: the hub has ended it
-    bool is_error;                 // the response is one
-    bool is_abandoned;             // nobody is told
-    unsigned error; // enum errors, of the hub; ERROR_NONE with a result, or where nobody is told
+    const struct parcel *response; // NULL: the hub has ended the request
+    bool is_error;                 // the response is an error
+    bool is_abandoned;             // the source gets no answer
+    unsigned error; // the hub's error (enum error); ERROR_NONE with a result, or if the source gets no answer
 };
 
 // Hooks: X(function, parameters, arguments). The engine calls the function of each feature, in the order of the features'

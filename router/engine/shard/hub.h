@@ -205,13 +205,13 @@ struct hub {
 // Makes a hub and copies the settings. Returns 0 or -ENOMEM.
 int hub_create(struct hub **out, const struct hub_settings *settings);
 enum { HUB_LIMITS_FAULT_BYTES = 96 };
-// Returns whether a running hub may take these limits. False if the memory is less than the shards need, or if the
-// quota in use takes more than half of the memory: the quota falls only when peers leave, so the hub might never
-// receive again. Then writes to `expected` which memory is allowed.
+// Returns whether a running hub may take these limits. Returns false if the memory is less than the shards need, or if
+// the quota in use takes more than half of the memory. The quota falls only when peers leave, so otherwise the hub might
+// never receive again. With false, writes to `expected` which memory is allowed.
 bool hub_accepts_limits(const struct hub *hub, const struct limits *limits,
                         char expected[HUB_LIMITS_FAULT_BYTES]);
-// Reads the configuration and puts it into effect; on shard 0's thread. Returns false if the configuration is wrong or
-// memory is used up: the hub goes on as before.
+// Reads the configuration and puts it into effect; on shard 0's thread. Returns false if the configuration is wrong,
+// or without memory: then the hub goes on as before.
 bool hub_reload(struct hub *hub, uint64_t now_ms);
 // Frees the hub. Every shard must have been closed.
 void hub_destroy(struct hub *hub);

@@ -360,8 +360,8 @@ static uint64_t due_after_ms(const struct shard *shard, uint32_t lasted_ms, uint
     return shard_now_ms(shard) + (lasted_ms < may_ms ? may_ms - lasted_ms : 0);
 }
 
-// A peer that has half-closed can't send. Such a peer is idle only while the hub has something for the peer that the
-// peer doesn't take, and not while the peer waits for an answer.
+// Returns when the peer's present state times out, in ms. A half-closed peer can't send. Such a peer is idle only while
+// it doesn't take bytes that wait for it. While the peer waits for an answer it isn't idle.
 uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer) {
     const struct limits *limits = shard_limits(shard);
     bool open = peer->state == PEER_OPEN;

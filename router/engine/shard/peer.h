@@ -142,7 +142,7 @@ void peer_speaks(struct shard *shard, struct peer *peer, const struct transport 
 struct peer *peer_find(const struct shard *shard, uint64_t connection);
 
 // Makes a peer without a socket: messages for the peer wait until the peer has one. Returns NULL at the limit of
-// connections, or if memory is used up. The caller calls connection_plug and io, and peer_close_sockets when the kernel
+// connections, or without memory. The caller calls connection_plug and io, and peer_close_sockets when the kernel
 // is done.
 struct peer *peer_open_seat(struct shard *shard, const struct transport *transport);
 void peer_close_sockets(struct shard *shard, struct peer *peer);

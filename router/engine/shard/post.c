@@ -21,8 +21,8 @@ void post_defer(struct shard *shard, struct mail *mail) {
     shard->orders_last = &mail->next;
 }
 
-// An order goes to shard 0 and from there upwards, so the highest mailbox is shown first: no order can arrive
-// anywhere before what this shard posted there ahead of it.
+// Publishes this turn's mail. Mailboxes of higher shards are published first: an order goes to shard 0 and from there
+// upwards, and must not arrive before mail that this shard posted earlier.
 void post_publish(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC);
     for (uint32_t to = shard->hub->settings.shard_count; to-- > 0;) {
@@ -32,7 +32,7 @@ void post_publish(struct shard *shard) {
     }
 }
 
-// Mail of this shard's own that found no room must be posted again without waiting for anybody.
+// Returns whether no mail has come and no own mail waits for room. Own mail without room must be posted again soon.
 bool post_quiet(struct shard *shard) {
     assert(!shard->orders == (shard->orders_last == &shard->orders));
     if (shard->orders)

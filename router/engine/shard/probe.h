@@ -1,5 +1,5 @@
 // Static probes at the borders of a frame's stages, for bpftrace and perf (systemtap's sys/sdt.h, provider
-// `patchbay`). A probe that nobody has switched on is one nop. Where the header is missing there are none.
+// `patchbay`). A probe that is off is one nop. Without the header there are no probes.
 //
 //   receive  connection, bytes, kind     an arrival; kind: 1 straight into a large frame's memory, else 0
 //   frame    connection, bytes, kind     a whole unit, envelope and body; kind as above

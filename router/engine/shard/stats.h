@@ -1,5 +1,5 @@
-// Counters and gauges: one table of each makes the enums, the names in hub/stats and the metrics. Each shard
-// counts for itself; a reader adds the shards up.
+// Counters and gauges: one table of each kind makes the enums, the names in hub/stats and the metrics. Each shard
+// counts for itself; a reader adds the shards' values.
 #pragma once
 
 #include <assert.h>
@@ -155,8 +155,8 @@
     X(COUNT_WAITS_HELD, "waits_held", "waits_held_total", NULL,                                              \
       "Waits for work that were held so that more came of them.")
 
-// Values that rise and fall, likewise. Those of connections, by how they speak (struct transport.gauge), have one
-// metric.
+// Values that rise and fall. X has the same arguments as above. Gauges of connections by transport (struct
+// transport.gauge) belong to one metric.
 #define GAUGES(X)                                                                                            \
     X(GAUGE_FRAMED, "framed", "connections", "transport=\"framed\"", "Connections, by how they speak.")      \
     X(GAUGE_LINES, "lines", "connections", "transport=\"lines\"", NULL)                                      \
@@ -181,7 +181,7 @@ enum counter {
 #undef X
         COUNTERS_COUNT
 };
-enum { COUNTER_NONE = -1 }; // in the place of a counter: something that isn't counted there
+enum { COUNTER_NONE = -1 }; // stands for no counter
 
 // A row of one of the tables, or of a feature's.
 struct stats_row {
@@ -189,14 +189,14 @@ struct stats_row {
     const char *metric; // behind `patchbay_`
     const char *labels; // or NULL
     const char *help;   // NULL: as the row before it
-    // Of a feature's row: the row of the engine's table that the feature's row stands behind (STATS_AFTER), or
+    // For a feature's row: the row of the engine's table after which the feature's row is shown (STATS_AFTER), or
     // STATS_LAST.
     unsigned after;
 };
 enum { STATS_LAST = 0 };
 #define STATS_AFTER(row) ((unsigned)(row) + 1)
 
-// The numbers of a feature's counters and gauges, which stand behind the engine's.
+// The numbers of a feature's counters and gauges, which follow the engine's.
 enum {
     STATS_COUNTERS_MAX = COUNTERS_COUNT + FEATURES_MAX * FEATURE_COUNTERS_MAX,
     STATS_GAUGES_MAX = GAUGES_COUNT + FEATURES_MAX * FEATURE_GAUGES_MAX
@@ -207,17 +207,17 @@ enum {
 struct stats {
     _Atomic uint64_t values[STATS_COUNTERS_MAX];
     _Atomic uint64_t gauges[STATS_GAUGES_MAX];
-    // Time of a processor that the shard's thread has used, as last looked at; and in thousandths of one the
-    // time between the last two looks.
+    // The processor time of the shard's thread at the last look, in ns; and its share of the time between the last two
+    // looks, in thousandths.
     _Atomic uint64_t cpu_ns, cpu_permille;
-    // Frames that were sent: microseconds from the turn that took a frame in to the moment when the kernel
-    // was given it. Frames of one send count alike, as the first of them does.
+    // Frames that were sent, by microseconds from the turn that took a frame in to its hand-over to the kernel. All
+    // frames of one send count as its first frame.
     struct log_histogram latency;
-    // Sends: bytes that waited for the peer when each was begun.
+    // Sends, by the bytes that waited for the peer when the send began.
     struct log_histogram depth;
 };
 
-// Adds to a counter of one's own shard, the engine's or a feature's (FEATURE_COUNTER): there is one writer, so no
+// Adds to a counter of the calling shard, the engine's or a feature's (FEATURE_COUNTER). There is one writer, so no
 // locked instruction is needed.
 static inline void stats_add(struct stats *stats, unsigned counter, uint64_t count) {
     assert(counter < STATS_COUNTERS_MAX);
@@ -240,13 +240,13 @@ static inline void stats_move_gauge(struct stats *stats, unsigned gauge, int64_t
     uint64_t value = atomic_load_explicit(&stats->gauges[gauge], memory_order_relaxed);
     stats_gauge(stats, gauge, value + (uint64_t)by);
 }
-// Reads a counter, or a gauge, of any shard.
+// Returns a counter, or a gauge, of any shard.
 uint64_t stats_read(const struct stats *stats, unsigned counter);
 uint64_t stats_read_gauge(const struct stats *stats, unsigned gauge);
-// The name of a counter of the engine's; static.
+// Returns the name of a counter of the engine; static.
 const char *stats_name(enum counter counter);
 
-// All counters, or all gauges, of a hub in the order in which they are shown.
+// All counters, or all gauges, of a hub, in the order in which they are shown.
 struct stats_list {
     unsigned count;
     struct stats_entry {
@@ -256,9 +256,9 @@ struct stats_list {
 };
 static_assert((unsigned)STATS_COUNTERS_MAX >= (unsigned)STATS_GAUGES_MAX, "a list holds either");
 
-// Fills *out with the engine's rows and those of the features (by number; NULL: there are none). Where rows of several
-// features follow one row, feature.stats_order is their order.
+// Fills *out with the engine's rows and the features' rows. `features` is an array by number, or NULL for none. Rows of
+// several features after one row of the engine are in the order of feature.stats_order.
 void stats_list_counters(const struct feature *const *features, struct stats_list *out);
 void stats_list_gauges(const struct feature *const *features, struct stats_list *out);
-// Whether a gauge counts connections that speak in one way.
+// Returns whether a gauge counts the connections of a transport.
 bool stats_is_transport(const struct stats_row *row);

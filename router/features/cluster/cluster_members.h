@@ -18,7 +18,7 @@ struct cluster_member {
     // (struct inbound_request.by_hub).
     struct list outbound, inbound;
     struct hub_name hub;
-    struct answer_subject answers; // subjects of answers to this hub
+    struct answer_subject answers; // the subject on which the member takes answers
     uint64_t received_ms;
     bool is_served;                  // the member speaks this hub's protocol and has its REALM
     bool has_beaten;                 // a beat has come, so the member's protocol is known
@@ -49,7 +49,7 @@ void cluster_members_init(struct cluster_members *members, const char *cluster, 
                           struct quota *quota);
 // Frees the table. All members must have been removed.
 void cluster_members_deinit(struct cluster_members *members);
-// Returns the member with this hub's NODE, whatever the number of its link; or NULL.
+// Returns the member with the NODE of `hub`, whatever the number of its link; or NULL.
 struct cluster_member *cluster_members_find(struct cluster_members *members, const struct hub_name *hub);
 // Adds a new member. Returns NULL without memory, or if there are CLUSTER_MEMBERS_MAX members.
 struct cluster_member *cluster_members_add(struct cluster_members *members, const struct hub_name *hub,

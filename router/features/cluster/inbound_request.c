@@ -224,7 +224,7 @@ void inbound_request_respond(struct shard *shard, struct peer *peer, struct exch
     exchange_free(shard, exchange);
 }
 
-// Notes that the hub of a request knows, by another message, that the request was taken.
+// Notes that the hub of a request has been told that the request was taken.
 static void acknowledge(struct inbound_request *request) {
     assert(request->place.hub);
     list_remove(&request->untold);

@@ -8,7 +8,8 @@ struct hub_message;
 
 void inbound_request_init(struct inbound_requests *requests, const struct siphash_key *key,
                           struct quota *quota);
-// Removes all requests, because the link is lost: their exchanges have ended.
+// Removes the requests of clients, because the link is lost. Their exchanges end without an answer. Requests of hubs
+// must have been removed with their members.
 void inbound_request_forget_all(struct inbound_requests *requests);
 void inbound_request_deinit(struct inbound_requests *requests);
 

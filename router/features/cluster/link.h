@@ -14,7 +14,7 @@
 bool link_open(struct shard *shard, const struct transport *transport);
 // Frees the link after the shard's last turn. Does nothing without a link.
 void link_end(struct shard *shard);
-// Handles an IO_RECEIVED event with CLUSTER_TOKEN_RESOLVER. The caller drops its buffer.
+// Handles an IO_RECEIVED event with CLUSTER_TOKEN_RESOLVER. Drops the event's buffer.
 void link_resolved(struct shard *shard, const struct io_event *event);
 // Handles an IO_CONNECTED event with CLUSTER_TOKEN_LINK.
 void link_connected(struct shard *shard, const struct io_event *event);
@@ -34,7 +34,7 @@ void link_entered(struct link *link, struct peer *peer);
 void link_welcomed(struct link *link);
 void link_lost(struct link *link);
 
-// Log a fault: the same fault of a server once a minute, and no server's faults more often than once a second.
+// Log a fault. The same fault of a server is logged once a minute, and faults of a server once a second at most.
 // link_note_error takes the text of the server's -ERR and counts it. link_note_fault takes a fault that the hub has
 // found.
 void link_note_error(struct link *link, const uint8_t *bytes, uint32_t count);

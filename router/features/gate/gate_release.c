@@ -112,7 +112,7 @@ static bool gate_has_request(struct shard *shard, const struct peer *peer, const
     return gate_hold_find(peer, text, id) != NULL;
 }
 
-// Cancels a held request, if it was held at since_ms or later: a pending request may have the same id, and the later of
+// Cancels a held request if it was held at since_ms or later. A pending request may have the same id; then the later of
 // the two is cancelled.
 static bool gate_cancel_request(struct shard *shard, const struct peer *peer, const uint8_t *text,
                                 struct span id, uint64_t since_ms) {

@@ -52,8 +52,8 @@ void hcs_session_forget(struct shard *shard, struct hcs_session *session);
 
 // --- Retention: chunks and other frames that a session keeps, within the bounds of the session and of the shard
 
-// Returns the parcel to keep for a long time instead of this one: a copy of a small parcel, so that no buffer is kept
-// for it; else the parcel itself.
+// Returns the parcel to keep for a long time instead of this one. A small parcel is copied, so that no buffer is kept
+// for it. A large parcel is kept itself.
 struct parcel *hcs_retention_copy(struct shard *shard, struct parcel *parcel);
 // Adds a chunk whose seq rises to the history, which takes the parcel. Returns false without memory: then the caller
 // keeps the parcel.
@@ -62,7 +62,7 @@ bool hcs_retention_add(struct shard *shard, struct hcs_session *session, struct 
 void hcs_retention_bound(struct shard *shard, struct hcs_session *session);
 // Drops all chunks of a session.
 void hcs_retention_forget(struct shard *shard, struct hcs_session *session);
-// Frees memory: the history of the session that ended first, or half of the history of each session that hasn't ended.
+// Frees memory: the history of the first ended session that has one, or else half of the history of each other session.
 void hcs_retention_relieve(struct shard *shard);
 
 // --- Flow control: tells a session's producer about its clients, and sets the session's timer

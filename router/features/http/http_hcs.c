@@ -119,7 +119,8 @@ static void opening_streamed(struct shard *shard, struct peer *peer, const struc
         send_release(shard, streamed->parcel);
 }
 
-// Two transports: with a session, and for the error that refuses one, whose event has no place.
+// The fields of two transports: transport_hcs for a session, and transport_refused for an error that refuses one, whose
+// event has no place.
 #define HCS_TRANSPORT                                                                                        \
     .codec.wire = &wire_sse, .gauge = FEATURE_GAUGE(FEATURE_HTTP, HTTP_GAUGE_SSE), .ops.enter = sse_enter,   \
     .ops.expire = sse_expire, .end_is_leaving = true

@@ -41,7 +41,7 @@ void http_begin_head(struct shard *shard, struct text *head, unsigned status, co
 void http_go_on(struct shard *shard, struct peer *peer);
 // Implements peer_ops.leave: forgets the exchanges of a peer that is being closed.
 void http_forget(struct shard *shard, struct peer *peer);
-// Forgets the exchanges of a peer that is being closed, and ends the last request, which nobody serves.
+// Forgets the exchanges of a peer that is being closed, and ends the last request, which isn't being served.
 void http_discard_unserved(struct shard *shard, struct peer *peer);
 
 // --- Requests
