@@ -41,9 +41,8 @@ static bool are_creds_good(struct config *config) {
     const char *fault = cluster->creds ? read_creds(cluster->creds, &creds) : NULL;
     if (!cluster->creds)
         return true;
-    if (!fault &&
-        // The library has loaded its parts for signing from now on
-        !nats_creds_sign(&creds, "", 0, signature))
+    // The library has loaded its parts for signing from now on
+    if (!fault && !nats_creds_sign(&creds, "", 0, signature))
         fault = "expected a seed that signs: the library for TLS refuses this one";
     nats_creds_wipe(&creds);
     if (fault)

@@ -99,9 +99,8 @@ struct transport {
     bool end_is_leaving; // a peer whose stream ends has left, whatever the settings say
     bool serves_drain;   // connections are accepted also while the hub drains
     bool receives_only; // a peer only receives what it has subscribed to, and ends with its last subscription
-    bool
-        // Every message of a peer is for the agent to which the peer is attached, whatever the method and params say
-        is_attached;
+    // Every message of a peer is for the agent to which the peer is attached, whatever the method and params say
+    bool is_attached;
     bool filters_lists; // lists that a peer gets were filtered before
     bool answers_only;  // a peer gets answers only: the transport can't send other messages
 };

@@ -165,9 +165,8 @@ static bool put_agents(struct link *link, struct parts *parts, const struct hub_
     const struct user *user = hub_message_user(link, message);
     size_t bytes = json_member_text(message->body, message->json, "capability", name, sizeof name);
     bool is_other = json_member(message->body, message->json, "capability").type != JSON_STRING;
-    bool is_presence =
-        // For presence, the asking hub decides which client may see an agent
-        json_member_true(message->body, message->json, "presence");
+    // For presence, the asking hub decides which client may see an agent
+    bool is_presence = json_member_true(message->body, message->json, "presence");
     if ((bytes == SIZE_MAX && !is_other) || (link->shard->settings->users && !user && !is_presence))
         return true; // no agent here can have this capability, or the user may see none
     return directory_each(link->shard, user, name, is_other ? 0 : bytes, &link->hub, put_one, parts);

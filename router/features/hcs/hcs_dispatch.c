@@ -254,9 +254,8 @@ void hcs_open_join(struct shard *shard, struct hcs_client *client) {
     enum hcs_access access = session             ? hcs_access_check(shard, session, client->user)
                              : client->is_barred ? HCS_ACCESS_DENIED
                                                  : HCS_ACCESS_ALLOWED;
-    bool has_status =
-        // Such a client gets a status of HTTP instead of a stream
-        client->resumes || (client->on_streamed && client->is_barred);
+    // Such a client gets a status of HTTP instead of a stream
+    bool has_status = client->resumes || (client->on_streamed && client->is_barred);
     if (has_status && (!session || access != HCS_ACCESS_ALLOWED)) {
         refuse_place(shard, client, access);
     } else if (access != HCS_ACCESS_ALLOWED) {
@@ -629,8 +628,7 @@ static void hcs_dispatch_check(struct shard *shard, struct incoming_frame *incom
              (!session->ended || incoming->type == TYPE_CONTROL))
         (incoming->type == TYPE_ACK ? route_ack : route_control)(shard, incoming);
     else if (by_clients && session->ended)
-        // The client sent the frame before it knew of the end
-        drop(shard, incoming, FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_ENDED));
+        drop(shard, incoming, FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_ENDED)); // sent before the end was known
     else
         hcs_dispatch_refuse(shard, incoming, "this frame isn't for you to say in this session",
                             FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_REFUSED));
