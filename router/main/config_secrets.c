@@ -41,7 +41,7 @@ static bool are_creds_good(struct config *config) {
     const char *fault = cluster->creds ? read_creds(cluster->creds, &creds) : NULL;
     if (!cluster->creds)
         return true;
-    // The library has loaded its parts for signing from now on
+    // A trial signature, with which the TLS library loads all that signing needs before the sandbox hides files
     if (!fault && !nats_creds_sign(&creds, "", 0, signature))
         fault = "expected a seed that signs: the library for TLS refuses this one";
     nats_creds_wipe(&creds);
