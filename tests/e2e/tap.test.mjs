@@ -283,6 +283,37 @@ scenario('what is refused names the agent that it was for, and with body has two
   assert.deepEqual([target, outcome, code, body], ['b', 'refused', -32011, note]);
 });
 
+scenario('what is held has its entry with body when it is taken in, and one more at its end', { shards: [1, 2], transports: ['tcp'], options: ['--gate', 'manual', '--half-close', 'leave'] }, async (hub) => {
+  const target = await hub.agent('b');
+  const human = await hub.peer();
+  await human.ask('hub/subscribe', { events: ['approval-needed'] });
+  const tap = await Tap.open(hub, { body: 1000, method: 'work' });
+  const decide = async (decision) => {
+    const { json } = await human.find(({ json }) => json.params?.event === 'approval-needed', 'approval-needed');
+    const { checkpoint } = json.params.data;
+    assert.deepEqual((await human.ask('governance/approval', { checkpoint, artifact: {}, approver: 'u', decision })).result, { checkpoint, applied: true });
+  };
+  const ends = { approved: 'result', rejected: 'refused', left: 'source_left' };
+  let count = 0;
+  for (const [end, outcome] of Object.entries(ends)) {
+    const source = await hub.peer();
+    const body = JSON.stringify(work(end, 'b'));
+    source.send(body, 'Governance-Level: manual');
+    const begun = (await tap.of(++count)).at(-1);
+    assert.deepEqual([begun.sourceId, begun.target, begun.outcome, begun.body], [end, 'b', null, body]);
+    await (end === 'left' ? source.drop() : decide(end));
+    if (end === 'approved') target.reply((await target.next()).json.id, 1);
+    const ended = (await tap.of(++count)).at(-1);
+    assert.deepEqual([ended.sourceId, ended.target, ended.outcome, ended.body, ended.n], [end, 'b', outcome, undefined, begun.n]);
+    if (end !== 'left') await source.next();
+  }
+  const note = JSON.stringify({ jsonrpc: '2.0', method: 'work', params: { targetAgent: 'b' } });
+  (await hub.peer()).send(note, 'Governance-Level: manual');
+  await human.find(({ json }) => json.params?.event === 'approval-needed', 'approval-needed');
+  for (const id of [1, 2]) await human.ask('work', { targetAgent: 'nobody' });
+  assert.deepEqual((await tap.of(count + 4)).slice(count).map(({ kind }) => kind), ['request', 'request', 'request', 'request']);
+});
+
 scenario('a body is shown as its source sent it, whose span ever stands in it', { shards: [1, 2], options: ['--otlp', 'http://127.0.0.1:9', '--trace-parent', 'hub', '--max-pending', '2'] }, async (hub) => {
   const target = await hub.agent('b');
   const tap = await Tap.open(hub, { body: 1000 });

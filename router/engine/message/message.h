@@ -53,6 +53,7 @@ struct message_hold {
     uint64_t since_ms; // by the shards' clock
     // Of an observed request that was held, until the request goes on; or NULL.
     struct observation *observation;
+    bool is_judged; // whether the request is observed was decided when it was held
 };
 
 // The source of a message that is refused before it is routed. No peer of this shard has sent it.

@@ -20,6 +20,7 @@ struct hub_settings;
 struct io_event;
 struct mail;
 struct message;
+struct message_hold;
 struct observation;
 struct parcel;
 struct peer;
@@ -118,6 +119,12 @@ struct request_end {
      * that the source has left. */     \
     X(message_refused, (struct shard * shard, const struct message *message, unsigned error),                \
       (shard, message, error))                                                                               \
+    /* Called when a message is held until a peer approves it. `agent` is the agent whose section requires \
+     * that, or NULL. A feature that observes the request sets hold->observation. */ \
+    X(hold_began,                                                                                            \
+      (struct shard * shard, const struct message *message, const struct agent *agent,                       \
+       struct message_hold *hold),                                                                           \
+      (shard, message, agent, hold))                                                                         \
     /* Called when the hub answers a request itself, with a result, in place of this agent. The agent \
      * gets a notification. */      \
     X(request_answered, (struct shard * shard, const struct message *message, const struct agent *agent),    \

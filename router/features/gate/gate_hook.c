@@ -7,6 +7,7 @@
 #include "router/engine/message/message_copy.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/events/events.h"
 #include "router/events/notify_fanout.h"
 #include "router/features/gate/gate_hold.h"
@@ -81,9 +82,8 @@ static bool reaches_any(struct shard *shard, const struct message *message,
 }
 
 // Holds a message that came back from another hub. The message's time begins after approval, with the time that its
-// source gave. A feature that watches the request goes on with its observation.
+// source gave.
 static struct held_message *hold_retry(struct shard *shard, const struct message *message) {
-    struct observation **observation = message->retry->observation;
     struct unit unit = *message->frame->unit;
     struct frame frame = *message->frame;
     struct message copy = *message;
@@ -91,21 +91,17 @@ static struct held_message *hold_retry(struct shard *shard, const struct message
     unit.directives = message->retry->original;
     frame.unit = &unit;
     copy.frame = &frame;
-    struct held_message *held = gate_hold_begin(shard, &copy);
-    assert(!held || !held->hold.observation);
-    if (held && observation) {
-        held->hold.observation = *observation;
-        *observation = NULL;
-    }
-    return held;
+    return gate_hold_begin(shard, &copy);
 }
 
-static void hold(struct shard *shard, const struct message *message, bool is_for_one) {
+// `agent`: the one agent that the message is held for; NULL: the message is held before an agent is chosen.
+static void hold(struct shard *shard, const struct message *message, const struct agent *agent) {
     events_flush(shard); // events that came before must be published before
     struct held_message *held = message->retry ? hold_retry(shard, message) : gate_hold_begin(shard, message);
     if (!held)
         return;
-    held->is_for_one = is_for_one;
+    held->is_for_one = agent != NULL;
+    feature_hold_began(shard, message, agent, &held->hold);
     if (message->retry && message->retry->outcome) // the held message gets its own lines
         audit_refused(shard, message, ERROR_APPROVAL_REQUIRED);
     announce(shard, held);
@@ -140,7 +136,7 @@ bool gate_hook_takes(struct shard *shard, const struct message *message,
     if (!(requires_approval(shard, message) || requires_approval_by_name(shard, message, criteria)) ||
         !reaches_any(shard, message, criteria))
         return false;
-    hold(shard, message, false);
+    hold(shard, message, NULL);
     return true;
 }
 
@@ -149,6 +145,6 @@ bool gate_hook_takes_at(struct shard *shard, const struct message *message, cons
     if (message->approved || (message->origin && origin_is_copy(message->origin)) ||
         gate_hold_exempts(message) || !authz_requires_approval_at(shard, message, agent))
         return false;
-    hold(shard, message, true);
+    hold(shard, message, agent);
     return true;
 }

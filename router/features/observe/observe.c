@@ -91,7 +91,7 @@ static struct observation *take_back(const struct message *message) {
 
 // Whether it was decided when the request was taken in who looks at it.
 static bool is_judged(const struct message *message) {
-    return message->retry || place_of(message);
+    return message->retry || (message->hold && message->hold->is_judged);
 }
 
 static struct observation *take_entering(struct shard *shard) {
@@ -111,9 +111,12 @@ static __attribute__((noinline)) void enter(struct shard *shard, const struct me
     }
     observe_of(shard)->entering = observation;
     shard->request_is_watched = observation != NULL;
-    if (observation)
-        observation_name_target(shard, observation, message, agent);
-    if (observation && observation->is_sampled && trace_replaces_parent(shard))
+    if (!observation)
+        return;
+    observation_name_target(shard, observation, message, agent);
+    if (observation->is_sampled && !is_fresh)
+        request_span_choose(shard, observation, message, agent);
+    if (observation->is_sampled && trace_replaces_parent(shard))
         request_span_put(observation, message);
 }
 
@@ -140,6 +143,28 @@ static void tell_begun(struct shard *shard, struct observation *observation, con
     tap_note_begun(shard, observation, message);
     if (message)
         request_span_swap(observation, message);
+}
+
+// A request is taken in when it is held, and may go to another agent than the one that is known then. Of an
+// event or a notification nothing is observed before it ends.
+static void observe_hold_began(struct shard *shard, const struct message *message, const struct agent *agent,
+                               struct message_hold *hold) {
+    assert(!hold->observation && !hold->is_judged && !observe_of(shard)->entering);
+    bool is_event = message_method_is(message, "event") && !message_has_target(message);
+    bool is_seen = message->retry || agent || is_shown(message);
+    if (!message_is_request(message) || is_event || !is_seen)
+        return;
+    hold->is_judged = true;
+    if (message->retry) {
+        hold->observation = take_back(message);
+        return;
+    }
+    hold->observation = begin_request(shard, message, agent, is_sampled(shard, message));
+    if (!hold->observation)
+        return;
+    observe_of(shard)->live++;
+    observation_name_target(shard, hold->observation, message, agent);
+    tell_begun(shard, hold->observation, message);
 }
 
 static void observe_request_began(struct shard *shard, const struct message *message,
@@ -415,6 +440,7 @@ const struct feature observe_watch_feature = {
     .name = "observe_watch",
     .is_watcher = true,
     .before_request = observe_before_request,
+    .hold_began = observe_hold_began,
     .request_began = observe_request_began,
     .request_ended = observe_request_ended,
     .request_answered = observe_answered,

@@ -38,11 +38,20 @@ enum trace_callee request_span_callee(const struct shard *shard, const struct me
         *name_bytes = name_of(message, message_param(message, "tool"), name);
         return TRACE_CALLEE_TOOL;
     }
-    if (is_mcp && message_method_is(message, "prompts/get")) {
+    if (message_method_is(message, "prompts/get")) {
         *name_bytes = name_of(message, message_param(message, "name"), name);
-        return TRACE_CALLEE_MCP_PROMPT;
+        return is_mcp ? TRACE_CALLEE_MCP_PROMPT : TRACE_CALLEE_NONE;
     }
     return is_mcp && message_method_is(message, "resources/read") ? TRACE_CALLEE_MCP : TRACE_CALLEE_NONE;
+}
+
+void request_span_choose(struct shard *shard, struct observation *observation, const struct message *message,
+                         const struct agent *agent) {
+    char name[TRACE_TEXT_BYTES_MAX];
+    size_t name_bytes;
+    assert(observation->is_sampled);
+    observation->callee = request_span_callee(shard, message, agent, name, &name_bytes);
+    assert(name_bytes == observation->callee_bytes);
 }
 
 // --- Its name

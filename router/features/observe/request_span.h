@@ -20,10 +20,13 @@ static inline bool request_span_is_due(struct shard *shard, const struct message
 // Names the span of a sampled request.
 void request_span_begin(struct shard *shard, struct observation *observation);
 // Returns what a request to this agent calls: a tool, or a prompt or resource of an MCP server. NULL: the agent isn't known.
-// Writes the callee's name, cut, in `name`.
+// Writes the callee's name, cut, in `name`. The name is the same for all agents.
 enum trace_callee request_span_callee(const struct shard *shard, const struct message *message,
                                       const struct agent *agent, char name[TRACE_TEXT_BYTES_MAX],
                                       size_t *name_bytes);
+// Tells the span which agent the request goes to, since none or another was known when the span began.
+void request_span_choose(struct shard *shard, struct observation *observation, const struct message *message,
+                         const struct agent *agent);
 // Puts the span in the place of its parent wherever the message bears the context. Must be called before the message is copied.
 void request_span_put(struct observation *observation, const struct message *message);
 // Puts the parent back in the body of the message, or the span once more in the place of its parent.
