@@ -22,7 +22,7 @@ function inFolder(run) {
         return join(folder, name);
       });
     } finally {
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true, maxRetries: 20 }); // a child that ends may still write
     }
   };
 }
