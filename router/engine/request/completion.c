@@ -17,7 +17,8 @@
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
 
-// Takes a request out of the table. `end` is NULL where it goes on elsewhere.
+// Removes a request from the table. `end` NULL: no feature is told, since the request goes on elsewhere or no feature
+// asks.
 static void completion_end(struct shard *shard, struct pending *pending, const struct request_end *end) {
     assert(pending->source && pending->target);
     if (end)

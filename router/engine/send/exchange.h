@@ -37,8 +37,9 @@ struct exchange {
     struct list link;    // in shard.exchanges, oldest first
     struct list by_peer; // of the transport: the peer's exchanges in the order in which the requests came
     uint64_t opened_ms;
-    uint64_t arrived_ms; // when what came over HTTP for MCP arrived, which may be long before; 0: otherwise
-    uint64_t connection; // of the peer that asked
+    // When the MCP request arrived over HTTP, perhaps long before opened_ms; 0: no such request
+    uint64_t arrived_ms;
+    uint64_t connection;        // of the peer that asked
     struct parcel_list answers; // without the wire's frame (exchange_dress)
     size_t bytes;               // of the answers
     uint32_t count;
@@ -51,7 +52,7 @@ struct exchange {
     bool is_limited;      // the message was refused for a limit of its user
     bool is_targets;      // the call was refused in the place of its target, which would have refused it
     uint8_t error;        // enum error of the hub's last own answer; 0: none
-    bool is_unsent;       // so it was, though forwarded: its target's program never got it
+    bool is_unsent;       // the hub refused the forwarded request itself: its target's program never got it
     uint32_t wait_ms;     // with is_limited: after which time the message would pass; 0: unknown
     bool is_ended;        // all answers have come
     // A member of the batch was `exit`, which takes effect when the whole batch has been routed

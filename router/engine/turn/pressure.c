@@ -28,9 +28,8 @@ enum {
     // before.
     WAIT_MS = 1000,
     NEWS_MS = 100, // the longest time until a shard knows what another shard has published below
-    // The time after which a large frame that waits is itself given up. By then any shard has found a peer that held memory
-    // for long when the
-    // frame began to wait.
+    // The time after which a large frame that waits is itself given up. By then any shard has found a peer that held
+    // memory for long when the frame began to wait.
     GIVE_UP_MS = WAIT_MS + 2 * NEWS_MS
 };
 

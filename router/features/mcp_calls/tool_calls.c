@@ -386,7 +386,7 @@ static bool is_for_server(const struct shard *shard, const struct message *messa
 static void tool_call_refused(struct shard *shard, const struct message *message, unsigned error) {
     char tool[METHOD_BYTES_MAX];
     const struct unrouted_source *source =
-        message->unrouted; // an unrouted source calls a server, and has a credential
+        message->unrouted; // an unrouted source calls a server, and with a users file has a user
     // The call came before a credential
     bool is_nobodys = error == ERROR_NOT_INITIALIZED && shard->settings->users;
     if (!message_is_request(message) || !message_method_is(message, "tools/call") ||
