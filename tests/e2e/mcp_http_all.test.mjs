@@ -151,6 +151,13 @@ web('one that is down, or doesn’t answer, is left out', hub(`${TWO}[child down
   assert.deepEqual(names(await session.ask('tools/list')), SHOWN);
 });
 
+web('a server is not asked for its era where the sessions are all taken', hub(section('d', 'd', 'a', '\ninstances = each'), '--max-mcp-sessions', '2'), async (on) => {
+  for (let at = 0; at < 2; at++) await Session.open(on, '/mcp');
+  const answers = await Promise.all([1, 2, 3, 4].map(async () => (await modern(on, 'tools/call', { name: 'a', arguments: {} }, { 'Mcp-Name': 'a' })).end()));
+  for (const answer of answers) assert.ok(answer.answer(1).error); // the server is left out, as one that is down
+  assert.equal(on.process.exitCode, null);
+});
+
 web('no server at all is an empty one', hub('[child plain]\ncommand = cat\n'), async (on) => {
   const session = await Session.open(on, '/mcp');
   assert.deepEqual(session.opened.result.capabilities, {});

@@ -204,6 +204,8 @@ static bool ask(struct shard *shard, struct mcp_server *server, const struct use
     if (send_question(shard, server, user, &body, answered))
         return true;
     server->is_asked = false;
+    server->down_until_ms =
+        shard_now_ms(shard) + 1000; // or an arrival that is served again would ask again at once
     return false;
 }
 
