@@ -127,7 +127,7 @@ function clientsTurns() {
 }
 
 async function loop(client, n) {
-  for (let call = 0; ; call++) {
+  for (let call = 0; !stopping; call++) { // a call that is answered after the last turn must not wait for one
     await turns.wait(n);
     if (stopping) return;
     const id = `${n}-${call}`, text = `${id} ${payload}`, before = process.hrtime.bigint();
