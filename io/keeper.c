@@ -18,8 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/text.h"
 #include "core/child/log_line.h"
 #include "core/child/secret_filter.h"
+#include "core/log/log_secret.h"
 #include "io/keeper_secrets.h"
 #include "io/log.h"
 #include "io/privdrop.h"
@@ -337,6 +339,14 @@ static const char *path_of(char **variables) {
     return "/usr/local/bin:/usr/bin:/bin";
 }
 
+// Gives up because the program can't be run. The word may be a whole command in quotes, with its secrets.
+__attribute__((noreturn)) static void give_up_program(const char *program, int error) {
+    struct text shown = {0};
+    log_hide_word(program, &shown);
+    text_add(&shown, "", 1);
+    give_up("can't run", shown.failed ? "its program" : shown.bytes, error);
+}
+
 // Runs the program by execve, and searches PATH for it. Doesn't use execvp, which would run a shell for a file that
 // isn't a program.
 static void execute(char **words, char **variables) {
@@ -344,7 +354,7 @@ static void execute(char **words, char **variables) {
     int error = ENOENT;
     if (strchr(words[0], '/')) {
         execve(words[0], words, variables);
-        give_up("can't run", words[0], errno);
+        give_up_program(words[0], errno);
     }
     const char *path = path_of(variables);
     for (size_t bytes; *path; path += bytes + (path[bytes] == ':')) {
@@ -356,7 +366,7 @@ static void execute(char **words, char **variables) {
         if (errno != ENOENT && errno != ENOTDIR)
             error = errno;
     }
-    give_up("can't run", words[0], error);
+    give_up_program(words[0], error);
 }
 
 // Becomes the program, in the forked process. On failure writes the reason to standard error and ends. `in`, `out` and

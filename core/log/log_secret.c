@@ -265,6 +265,11 @@ static bool awaits_value(const char *word, size_t bytes, bool is_value) {
     return false;
 }
 
+// Returns whether the word only stands between a name and its value, as in `--token = VALUE`.
+static bool is_value_mark(const char *word, size_t bytes) {
+    return (bytes == 1 && (*word == '=' || *word == ':')) || (bytes == 2 && memcmp(word, "--", 2) == 0);
+}
+
 // Adds a word of a command, in quotes if it needs any.
 static void add_quoted(struct text *out, const char *word, size_t bytes) {
     bool is_plain = bytes > 0;
@@ -293,18 +298,29 @@ static void add_without_credentials(struct text *out, const char *word, size_t b
     out->length = out->failed ? 0 : log_hide_credentials(out->bytes, out->length);
 }
 
+// Adds the word to the empty `out` without its secrets. `is_value`: the whole word is one.
+static void hide_in_word(struct text *out, const char *word, size_t bytes, bool is_value) {
+    add_without_credentials(out, word, bytes);
+    size_t value = is_value ? 0 : find_value(out->bytes, out->length);
+    if (value < out->length) {
+        out->length = value;
+        text_put(out, "***");
+    }
+}
+
+void log_hide_word(const char *word, struct text *out) {
+    assert(out->length == 0);
+    if (*word)
+        hide_in_word(out, word, strlen(word), false);
+}
+
 // Adds a word of a command. `raw` is the word as the command spells it, and is added unchanged if nothing of the word
 // is hidden.
 static void add_word(struct text *out, const struct text *word, const char *raw, size_t raw_bytes,
                      bool is_value) {
     struct text shown = {0};
     assert(raw_bytes >= word->length);
-    add_without_credentials(&shown, word->bytes, word->length);
-    size_t value = is_value ? 0 : find_value(shown.bytes, shown.length);
-    if (value < shown.length) {
-        shown.length = value;
-        text_put(&shown, "***");
-    }
+    hide_in_word(&shown, word->bytes, word->length, is_value);
     if (shown.length == word->length && memcmp(shown.bytes, word->bytes, word->length) == 0)
         text_add(out, raw, raw_bytes);
     else
@@ -323,11 +339,12 @@ void log_hide_command(const char *command, struct text *out) {
             text_add(&word, &byte, 1);
             continue;
         }
-        bool awaits = awaits_value(word.bytes, word.length, is_value);
+        bool is_mark = is_value && is_value_mark(word.bytes, word.length);
+        bool awaits = is_mark || awaits_value(word.bytes, word.length, is_value);
         text_add(out, command, (size_t)(reader.word - command));
         command = reader.word;
         if (word.length > 0) {
-            add_word(out, &word, reader.word, (size_t)(reader.next - reader.word), is_value);
+            add_word(out, &word, reader.word, (size_t)(reader.next - reader.word), is_value && !is_mark);
             command = reader.next;
         }
         is_value = awaits;

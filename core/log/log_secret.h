@@ -23,6 +23,9 @@ size_t log_hide_named(char *text, size_t bytes);
 // form. Words are those of argv_read. A word with a hidden part may be quoted differently; all other bytes stay.
 // Without memory, `out` has failed.
 void log_hide_command(const char *command, struct text *out);
+// Adds one word of a command, as the program gets the word, to the empty `out` without its secrets: the word may be a
+// whole command that was put in quotes. Without memory, `out` has failed.
+void log_hide_word(const char *word, struct text *out);
 // Hides each occurrence of this secret, escaped ones too (core/log/secret_variant.h), unless the secret has fewer than
 // LOG_SECRET_BYTES_MIN bytes. `is_cut`: the text is the beginning of a longer text. Then LOG_SECRET_BYTES_MIN bytes or
 // more of the secret at the text's end are hidden, too. Returns the new number of bytes.

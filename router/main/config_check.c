@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/log/log_secret.h"
 #include "io/listener.h"
 #include "io/passed_sockets.h"
 #include "io/plain_file.h"
@@ -225,6 +226,16 @@ static void check_data(struct config *config, const struct child_settings *child
     memory_give(data);
 }
 
+// A program that can't be run may be a whole command in quotes, with its secrets.
+static void complain_of_program(struct config *config, const struct child_settings *child, int error) {
+    struct text shown = {0};
+    log_hide_word(child->command.bytes, &shown);
+    text_add(&shown, "", 1);
+    complain(config, child, "command", shown.failed ? "its program" : shown.bytes,
+             "a program that can be run", error);
+    text_deinit(&shown);
+}
+
 static void check_child(struct config *config, const struct child_settings *child,
                         const struct privdrop_user *user) {
     const char *directory = child->directory, *program = child->command.bytes;
@@ -237,7 +248,7 @@ static void check_child(struct config *config, const struct child_settings *chil
         complain(config, child, "directory", directory, "a folder that can be entered", error);
     error = find_program(child, program, user);
     if (error)
-        complain(config, child, "command", program, "a program that can be run", error);
+        complain_of_program(config, child, error);
     check_data(config, child, user);
     check_secrets(config, child, user);
 }

@@ -164,6 +164,19 @@ test('a users file that cannot be read is named once, and the status is 2', inFo
   }
 }));
 
+test('a program that is a whole command in quotes shows no secret of the command', inFolder(async (folder, write) => {
+  const file = write('hub.ini', '[child a]\ncommand = "/bin/none --token KEY-OF-NONE"\nrestart-limit = 0\n');
+  const { status, stderr } = check(...ANY, '--config', file);
+  assert.deepEqual([status, linesOf(stderr, folder)], [2, ['hub.ini:2: command: child a: /bin/none --token ***: expected a program that can be run: No such file or directory']]);
+  const hub = spawn(process.env.PATCHBAYD, [...ANY, '--config', file], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  for await (const part of hub.stderr.setEncoding('utf8')) {
+    said += part;
+    if (said.includes("a: can't run /bin/none --token ***:")) hub.kill();
+  }
+  assert.doesNotMatch(said, /KEY/);
+}));
+
 test("an extension's folder for data that can be neither made nor written to is named, and a start goes on", inFolder(async (folder, write) => {
   const file = write('file', ''), own = join(folder, 'own');
   mkdirSync(own, { mode: 0o700 });
