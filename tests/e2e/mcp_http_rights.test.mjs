@@ -324,7 +324,7 @@ withUsers('what is refused before it is routed has one entry of a tap, and one s
   const all = await open(hub, 'all', '/mcp');
   const answers = [
     await post('none', '/mcp/one', 'no-right', 'tools/call', { name: 'a' }), await post('all', '/mcp/nobody', 'no-server', 'prompts/get', { name: 'p' }),
-    await post('all', '/mcp/one', 'no-session', 'tools/list', {}), await modern('/mcp/one', 'head', { 'Mcp-Name': 'b' }),
+    await post('all', '/mcp/one', 'no-session', 'tools/list', {}), await modern('/mcp/one', 'head', { 'Mcp-Name': 'b', traceparent: `00-${'e'.repeat(32)}-${'1'.repeat(16)}-01` }),
     await all.call('tools/call', { name: 'nobody' }), await all.call('tools/list', { cursor: 'x' }),
     await post('none', '/mcp/one', 'secret', 'initialize', OPENING), // which is the hub's own, and shown to nobody
   ];
@@ -340,8 +340,9 @@ withUsers('what is refused before it is routed has one entry of a tap, and one s
   for (const { source, kind } of refused) assert.deepEqual([kind, source[0]], ['request', '#']);
   for (const { sourceId, target } of refused) {
     const own = (span) => attributes(span)['jsonrpc.request.id'] === `${sourceId}` && attributes(span)['patchbay.ended_by'] === 'hub';
-    const span = attributes(await collector.span(own, `the span of ${sourceId}`));
-    assert.equal(span['patchbay.target'], target);
+    const span = await collector.span(own, `the span of ${sourceId}`);
+    assert.equal(attributes(span)['patchbay.target'], target);
+    assert.equal(span.traceId === 'e'.repeat(32) && span.parentSpanId === '1'.repeat(16), sourceId === 'head'); // as its header says
     assert.equal(collector.spans.filter(own).length, 1);
   }
   assert.ok(!collector.spans.some((span) => attributes(span)['jsonrpc.request.id'] === 'secret'));

@@ -106,14 +106,25 @@ static size_t event_of(const struct message *message, char out[EVENT_BYTES_MAX])
     return json_string_decode_begin(message->body, lookup->value[KEY_EVENT], out, EVENT_BYTES_MAX);
 }
 
-bool observation_read_context(const struct message *message, struct trace_context *out) {
+// Returns the header lines that came with the message; bytes 0: none. In an HTTP request that was refused before it was made
+// a frame, the lines follow the request line.
+static struct piece header_of(const struct message *message) {
     const struct frame *frame = message->frame;
+    const uint8_t *head = frame->buffer->bytes + frame->at, *end = head + frame->unit->body_at;
+    if (!message->unrouted)
+        return (struct piece){head, frame->unit->length_line_bytes ? frame->unit->body_at : 0};
+    const uint8_t *line = memchr(head, '\n', frame->unit->body_at);
+    const uint8_t *lines = frame->unit->length_line_bytes || !line ? head : line + 1;
+    return (struct piece){lines, line ? (size_t)(end - lines) : 0};
+}
+
+bool observation_read_context(const struct message *message, struct trace_context *out) {
     const struct lookup *lookup = &message->lookup;
     bool has_meta = lookup_has(lookup, KEY_META) && lookup->type[KEY_META] == JSON_OBJECT;
-    bool has_block = frame->unit->length_line_bytes > 0;
+    struct piece header = header_of(message);
     assert(lookup->verdict == LOOKUP_GOOD);
     return trace_context_find(message->body, has_meta ? lookup->value[KEY_META] : (struct span){0},
-                              frame->buffer->bytes + frame->at, has_block ? frame->unit->body_at : 0, out);
+                              header.bytes, (uint32_t)header.count, out);
 }
 
 // When a message was taken in: now, but for one that was held, or that has waited for what the hub has asked.
