@@ -22,6 +22,7 @@ function config(name, text) {
 const SECTION = `[child server]\ncommand = python3 -S -E ${program}\nprotocol = mcp\nask-clients = yes\n`;
 const ENDS = ['--drain-timeout', '100ms']; // with requests that nobody answers
 const SHARED = { shards: [1, 2], options: [...config('shared.ini', SECTION), ...ENDS] };
+const STRICT = { ...SHARED, options: [...SHARED.options, '--validate', 'strict'] };
 const QUICK = { ...SHARED, options: [...SHARED.options, '--mcp-keep-alive', '50ms'] };
 const FEW = { ...SHARED, options: [...SHARED.options, '--max-mcp-sessions', '2'] };
 const IDLE = { ...SHARED, options: [...SHARED.options, '--mcp-session-idle', '500ms'] };
@@ -44,6 +45,14 @@ const errorOf = async (answer, status, code) => {
   assert.equal(answer.json.error.code, code, answer.text);
   return answer.json;
 };
+web('strict validation asks for the version of JSON-RPC', STRICT, async (hub) => {
+  for (const jsonrpc of [undefined, '1.0', 2]) {
+    const answer = await send(hub, 'POST', '/mcp/server', { body: { jsonrpc, id: 1, method: 'initialize', params: OPENING } });
+    assert.deepEqual((await errorOf(answer, 400, -32602)).error.data, { field: 'jsonrpc', expected: '2.0' });
+  }
+  await (await Session.open(hub)).close();
+});
+
 web('a session is opened, used and ended', SHARED, async (hub) => {
   const session = await Session.open(hub);
   assert.equal(session.opened.result.protocolVersion, OPENING.protocolVersion);

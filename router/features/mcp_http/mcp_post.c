@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/lookup/schema.h"
 #include "core/wire/http_block.h"
 #include "router/engine/request/validate.h"
 #include "router/features/mcp_http/mcp_reply.h"
@@ -163,6 +164,18 @@ static bool refuse(struct shard *shard, struct mcp_post *post, enum error error,
     return false;
 }
 
+// Refuses a request or notification of another version of JSON-RPC, in strict validation. Returns false if it was refused.
+static bool judge_version(struct shard *shard, const struct mcp_post *post) {
+    struct text data;
+    if (!shard->settings->strict || schema_version_served(post->message.body, &post->message.lookup))
+        return true;
+    text_init(&data);
+    reply_data_text(&data, "field", "jsonrpc");
+    reply_data_text(&data, "expected", "2.0");
+    mcp_reply_error(shard, post, 400, ERROR_INVALID_PARAMS, &data);
+    return false;
+}
+
 static bool judge(struct shard *shard, struct mcp_post *post) {
     const struct lookup *lookup = &post->message.lookup;
     bool is_call = lookup->kind == BODY_REQUEST || lookup->kind == BODY_NOTIFICATION;
@@ -178,6 +191,8 @@ static bool judge(struct shard *shard, struct mcp_post *post) {
     }
     if (!is_call)
         return true;
+    if (!judge_version(shard, post))
+        return false;
     if (lookup_has(lookup, KEY_PARAMS) && lookup->type[KEY_PARAMS] != JSON_OBJECT)
         return refuse(shard, post, ERROR_INVALID_REQUEST, "params must be an object", NULL);
     const char *twice = read_params(post);
