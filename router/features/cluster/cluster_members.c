@@ -30,6 +30,7 @@ struct cluster_member *cluster_members_add(struct cluster_members *members, cons
     if (!fresh)
         return NULL;
     fresh->hub = *hub;
+    fresh->serial = ++members->serials;
     answer_subject_write(&fresh->answers, members->cluster, hub);
     fresh->received_ms = now_ms;
     fresh->is_new = true;

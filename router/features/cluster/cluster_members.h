@@ -18,6 +18,7 @@ struct cluster_member {
     // (struct inbound_request.by_hub).
     struct list outbound, inbound;
     struct hub_name hub;
+    uint64_t serial;               // numbers members in the order in which they were added, from 1 on
     struct answer_subject answers; // the subject on which the member takes answers
     uint64_t received_ms;
     bool is_served;                  // the member speaks this hub's protocol and has its REALM
@@ -40,6 +41,7 @@ struct cluster_members {
     // The member found last, since many messages in a row are from one hub; or NULL
     struct cluster_member *found;
     const char *cluster; // the cluster's name
+    uint64_t serials;    // the last member's serial
     struct list all;     // ordered by received_ms, oldest first
     uint32_t served, unserved, listeners, strict;
     struct quota *quota;

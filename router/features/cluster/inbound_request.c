@@ -20,9 +20,10 @@
 
 // --- The table
 
-static uint64_t hash_of(const struct inbound_requests *requests, const void *hub, uint64_t number) {
+static uint64_t hash_of(const struct inbound_requests *requests, const struct cluster_member *hub,
+                        uint64_t number) {
     assert(hub && number);
-    return hash_table_hash(number ^ (uintptr_t)hub, requests->secret);
+    return hash_table_hash(number ^ hub->serial << 32, requests->secret);
 }
 
 static uint64_t hash_of_request(const struct hash_table *by_number, const struct hash_node *node) {
