@@ -335,7 +335,7 @@ static struct parcel *make_request(struct shard *shard, const struct message *me
     return NULL;
 }
 
-// Packs a request if its target, or the link to other hubs, is on this shard, and no feature watches the request.
+// Packs a request that no feature watches, if its target, or the link to other hubs, is on this shard.
 // Returns false if it must be sent as a parcel.
 static bool pack_request(struct shard *shard, const struct message *message, const struct agent *agent,
                          const struct remote_target *to, struct pending *pending, uint32_t time_ms) {
@@ -343,7 +343,7 @@ static bool pack_request(struct shard *shard, const struct message *message, con
     assert(message_is_request(message) && pending->used && !pending->has_rare);
     if (!pack_takes(message->frame) || connection_shard(target) != shard->index ||
         message->audit != MESSAGE_PLAIN || shard->hub->features->request_began[0] ||
-        shard->request_is_watched || message_lane(message) != LANE_NORMAL)
+        message_lane(message) != LANE_NORMAL)
         return false;
     struct peer *peer = peer_find(shard, target);
     if (!(to ? !message->frame->added && !remote_target_keeps(shard, to) &&
@@ -363,7 +363,8 @@ void forward_request(struct shard *shard, const struct message *message, struct 
     struct progress_tokens tokens;
     struct account *account = NULL;
     assert(!agent == !!to);
-    feature_before_request(shard, message, agent);
+    bool is_watched = false;
+    feature_before_request(shard, message, agent, &is_watched);
     if (agent && __builtin_expect(agent->home->leaving, false)) {
         refuse_at(shard, message, agent, ERROR_TARGET_DISCONNECTED);
         return;
@@ -377,7 +378,8 @@ void forward_request(struct shard *shard, const struct message *message, struct 
     }
     struct request_time time = request_timeout_of(shard, message, tokens.count > 0);
     struct parcel *parcel = NULL;
-    bool is_packed = !tokens.count && pack_request(shard, message, agent, to, pending, time.whole_ms);
+    bool is_packed =
+        !tokens.count && !is_watched && pack_request(shard, message, agent, to, pending, time.whole_ms);
     if (!is_packed)
         parcel = make_request(shard, message, agent, to, pending, &tokens, account, time.whole_ms);
     if (!is_packed && !parcel)

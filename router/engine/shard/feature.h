@@ -106,9 +106,11 @@ struct request_end {
       (struct shard * shard, struct home * home, const struct survivors *survivors, uint32_t *ended),        \
       (shard, home, survivors, ended))                                                                       \
     /* Called before a request is made ready for this agent, or with NULL for other hubs: nothing is \
-     * copied yet. A call of request_began or message_refused follows. */       \
-    X(before_request, (struct shard * shard, const struct message *message, const struct agent *agent),      \
-      (shard, message, agent))                                                                               \
+     * copied yet. A call of request_began or message_refused follows. A feature that watches sets \
+     * *is_watched if request_began must be called for this request. */       \
+    X(before_request,                                                                                        \
+      (struct shard * shard, const struct message *message, const struct agent *agent, bool *is_watched),    \
+      (shard, message, agent, is_watched))                                                                   \
     /* Called when a request is in the table of pending requests, before its parcel is queued for this \
      * agent, or with NULL for other hubs. May mark both. */     \
     X(request_began,                                                                                         \
@@ -265,7 +267,7 @@ struct feature {
     const char *name;
     // Marks a feature that watches: its functions are called only while the shard is watched (feature_watch), so that
     // messages cost nothing otherwise. Its request_began is called for each request for which its before_request has
-    // set shard->request_is_watched. Its request_ended is called for each request that the feature has marked
+    // set *is_watched. Its request_ended is called for each request that the feature has marked
     // (pending_mark_rare). For other requests the engine may leave both calls out.
     bool is_watcher;
     // Methods, which each hub of the program has, also if the feature is off.

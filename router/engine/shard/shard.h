@@ -110,7 +110,6 @@ struct shard {
     struct io *io;
     const struct hub_settings *settings; // the settings in effect in this turn
     const struct feature_set *features;  // hub.features or hub.features_watched (feature.h)
-    bool request_is_watched;             // a feature that watches looks at the request that is made ready
     uint64_t now_ms;                     // by io_now (shard_now_ms)
     uint32_t minute;                     // the minute since the start (shard_minute)
     uint64_t wall_s, wall_asked_ns;      // shard_wall_s, and io_now when it was asked

@@ -97,11 +97,11 @@ static bool is_judged(const struct message *message) {
 static struct observation *take_entering(struct shard *shard) {
     struct observation *observation = observe_of(shard)->entering;
     observe_of(shard)->entering = NULL;
-    shard->request_is_watched = false;
     return observation;
 }
 
-static __attribute__((noinline)) void enter(struct shard *shard, const struct message *message,
+// Takes a request in. Returns whether the request is observed.
+static __attribute__((noinline)) bool enter(struct shard *shard, const struct message *message,
                                             const struct agent *agent, bool has_span) {
     bool is_fresh = !is_judged(message);
     struct observation *observation = take_back(message);
@@ -110,25 +110,25 @@ static __attribute__((noinline)) void enter(struct shard *shard, const struct me
         observe_of(shard)->live += observation != NULL;
     }
     observe_of(shard)->entering = observation;
-    shard->request_is_watched = observation != NULL;
     if (!observation)
-        return;
+        return false;
     observation_name_target(shard, observation, message, agent);
     if (observation->is_sampled && !is_fresh)
         request_span_choose(shard, observation, message, agent);
     if (observation->is_sampled && trace_replaces_parent(shard))
         request_span_put(observation, message);
+    return true;
 }
 
 // A decision about a message that another hub holds goes there, and is the hub's own method all the same. Most requests are
 // not sampled, and cost as little as can be where nobody else looks.
 static void observe_before_request(struct shard *shard, const struct message *message,
-                                   const struct agent *agent) {
+                                   const struct agent *agent, bool *is_watched) {
     assert(!observe_of(shard)->entering);
     bool is_fresh = !is_judged(message);
     bool has_span = is_fresh && (agent || is_shown(message)) && is_sampled(shard, message);
     if (has_span || !is_fresh || tap_is_on(shard) || slow_log_is_on(shard))
-        enter(shard, message, agent, has_span);
+        *is_watched |= enter(shard, message, agent, has_span);
 }
 
 // Tells taps of a request that was taken in, with its body as the source sent it; `message` NULL: without.
