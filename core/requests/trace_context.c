@@ -10,7 +10,7 @@ enum {
     PARENT_AT = TRACE_AT + TRACE_ID_DIGITS + 1,
     FLAGS_AT = PARENT_AT + TRACE_PARENT_DIGITS + 1,
     CONTEXT_BYTES = FLAGS_AT + 2,
-    VALUE_BYTES_MAX = 512, // of a version that isn't known yet
+    VALUE_BYTES_READ = CONTEXT_BYTES + 9, // of a member: the context, and the character behind it
 };
 
 static bool is_digit(char byte) {
@@ -59,7 +59,7 @@ static bool find_member(const uint8_t *body, struct span meta, struct trace_cont
                         struct span *place) {
     struct json_walk walk;
     struct json_item item;
-    char value[VALUE_BYTES_MAX];
+    char value[VALUE_BYTES_READ];
     unsigned count = 0;
     *valid = false;
     json_walk_begin(&walk, body, meta);
@@ -68,8 +68,8 @@ static bool find_member(const uint8_t *body, struct span meta, struct trace_cont
             continue;
         count++;
         size_t bytes =
-            item.type == JSON_STRING ? json_string_decode(body, item.value, value, sizeof value) : SIZE_MAX;
-        *valid = bytes != SIZE_MAX && trace_context_read(value, bytes, out);
+            item.type == JSON_STRING ? json_string_decode_begin(body, item.value, value, sizeof value) : 0;
+        *valid = trace_context_read(value, bytes, out);
         *place = item.value;
     }
     *valid &= count == 1;

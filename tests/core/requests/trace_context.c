@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 // cmocka wants these before it
 #include <cmocka.h>
@@ -79,6 +80,34 @@ static void the_member_counts_before_the_field(void **state) {
     }
 }
 
+// A value of an unknown version may have any length, in a member as in a field. A known version ends behind its flags.
+static void a_long_value_is_judged_alike_in_both_places(void **state) {
+    (void)state;
+    static const struct {
+        const char *version, *behind;
+        bool valid;
+    } rows[] = {{"cc", "-", true},
+                {"cc", "-\u00e4", true},
+                {"cc", ".", false},
+                {"00", "-", false},
+                {"00", "\u00e4", false}};
+    for (size_t at = 0; at < sizeof rows / sizeof *rows; at++) {
+        struct trace_context member, field;
+        char meta[1024] = {0}, block[1024] = {0}, more[601];
+        memset(more, 'm', sizeof more - 1);
+        more[sizeof more - 1] = 0;
+        snprintf(meta, sizeof meta, "{\"traceparent\":\"%s-" TRACE "-" PARENT "-01%s%s\"}", rows[at].version,
+                 rows[at].behind, more);
+        snprintf(block, sizeof block, "traceparent: %s-" TRACE "-" PARENT "-01%s%s\r\n\r\n", rows[at].version,
+                 rows[at].behind, more);
+        struct span whole = {0, (uint32_t)strlen(meta)};
+        const uint8_t *text = (const uint8_t *)meta, *lines = (const uint8_t *)block;
+        assert_int_equal(trace_context_find(text, whole, lines, 0, &member), rows[at].valid);
+        assert_int_equal(trace_context_find(text, (struct span){0}, lines, (uint32_t)strlen(block), &field),
+                         rows[at].valid);
+    }
+}
+
 static void a_context_has_places(void **state) {
     (void)state;
     static const struct {
@@ -117,6 +146,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_judged),
         cmocka_unit_test(the_member_counts_before_the_field),
+        cmocka_unit_test(a_long_value_is_judged_alike_in_both_places),
         cmocka_unit_test(a_context_has_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
