@@ -10,6 +10,7 @@ enum {
     PARENT_AT = TRACE_AT + TRACE_ID_DIGITS + 1,
     FLAGS_AT = PARENT_AT + TRACE_PARENT_DIGITS + 1,
     CONTEXT_BYTES = FLAGS_AT + 2,
+    ESCAPE_BYTES = sizeof "\\u0061" - 1,  // the only escape that can mean a character of a context
     VALUE_BYTES_READ = CONTEXT_BYTES + 9, // of a member: the context, and the character behind it
 };
 
@@ -105,6 +106,15 @@ static bool is_same(const struct trace_context *one, const struct trace_context 
            memcmp(one->parent, other->parent, TRACE_PARENT_DIGITS) == 0;
 }
 
+// Returns the offset behind so many characters of a context, each written plain or as an escape.
+static uint32_t skip_characters(const uint8_t *body, uint32_t at, unsigned count) {
+    for (; count > 0; count--) {
+        assert(body[at] != '\\' || body[at + 1] == 'u');
+        at += body[at] == '\\' ? ESCAPE_BYTES : 1;
+    }
+    return at;
+}
+
 struct trace_places trace_context_places(const uint8_t *body, struct span meta, const uint8_t *block,
                                          uint32_t block_bytes, const struct trace_context *context) {
     struct trace_places places = {0, 0};
@@ -113,12 +123,23 @@ struct trace_places trace_context_places(const uint8_t *body, struct span meta, 
     bool valid = false;
     assert(is_digit(context->trace[0]) && is_digit(context->parent[0]));
     if (meta.bytes > 0 && find_member(body, meta, &found, &valid, &place) && valid &&
-        is_same(&found, context)) {
-        const char *text = (const char *)body + place.at + 1; // between its quotes
-        if (trace_context_read(text, place.bytes - 2, &found))
-            places.in_body = place.at + 1 + PARENT_AT;
-    }
+        is_same(&found, context))
+        places.in_body = skip_characters(body, place.at + 1, PARENT_AT);
     if (block_bytes > 0 && find_field(block, block_bytes, &found, &place) && is_same(&found, context))
         places.in_block = place.at + PARENT_AT;
     return places;
+}
+
+void trace_context_write_parent(uint8_t *place, const char parent[TRACE_PARENT_DIGITS]) {
+    static const char digits[] = "0123456789abcdef";
+    for (size_t at = 0; at < TRACE_PARENT_DIGITS; at++) {
+        assert(is_digit(parent[at]));
+        if (*place == '\\') {
+            place[ESCAPE_BYTES - 2] = (uint8_t)digits[parent[at] >> 4];
+            place[ESCAPE_BYTES - 1] = (uint8_t)digits[parent[at] & 15];
+            place += ESCAPE_BYTES;
+        } else {
+            *place++ = (uint8_t)parent[at];
+        }
+    }
 }

@@ -26,8 +26,8 @@ bool trace_context_read(const char *text, size_t bytes, struct trace_context *ou
 // is ignored. Returns false if there is no context.
 bool trace_context_find(const uint8_t *body, struct span meta, const uint8_t *block, uint32_t block_bytes,
                         struct trace_context *out);
-// The offsets of the parent's digits in a message: in the body and in the header block; 0: the context isn't there. A
-// value with escapes before its end has no offset.
+// The offsets of the parent's digits in a message: in the body, where a digit may be written as an escape, and in the
+// header block. 0: the context isn't there.
 struct trace_places {
     uint32_t in_body, in_block;
 };
@@ -36,3 +36,6 @@ struct trace_places {
 // both have one.
 struct trace_places trace_context_places(const uint8_t *body, struct span meta, const uint8_t *block,
                                          uint32_t block_bytes, const struct trace_context *context);
+// Writes other digits in the place of a parent. Each digit stays plain or an escape, as it is there, so the place gets
+// no longer, and the former digits can be written back.
+void trace_context_write_parent(uint8_t *place, const char parent[TRACE_PARENT_DIGITS]);

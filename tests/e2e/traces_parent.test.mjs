@@ -40,7 +40,7 @@ async function through(source, target, id, meta, ...fields) {
   const frame = await target.next();
   target.reply(frame.json.id);
   await source.next();
-  return { body, frame, text: frame.text.replace(`${frame.json.id}`, `${id}`) };
+  return { body, frame, text: frame.text.replace(`"id":${frame.json.id}`, `"id":${id}`) };
 }
 
 traced('the hub\'s span takes its parent\'s place in the member, in the field, and in both', HUB, async (hub, collector) => {
@@ -55,6 +55,22 @@ traced('the hub\'s span takes its parent\'s place in the member, in the field, a
     const sent = fields.map((field) => [field.slice(0, field.indexOf(':')), field.slice(field.indexOf(':') + 2)]);
     const expected = sent.map(([name, value]) => [name, value === SAMPLED ? replaced(span) : value]);
     assert.deepEqual(frame.fields.filter(([name]) => name !== 'Content-Length'), expected);
+  }
+});
+
+// Each digit of the member stays plain or an escape. A tap shows the body as its source sent it.
+traced('the hub\'s span takes the place of a parent in a member that is written with escapes', HUB, async (hub, collector) => {
+  const target = await hub.agent('worker'), source = await hub.peer(), tap = await hub.peer();
+  await tap.ask('hub/tap', { body: 1000 });
+  const escape = (text) => text.replace(/./g, (digit) => `\\u00${digit.charCodeAt().toString(16)}`);
+  for (const [id, [before, parent, behind, ...fields]] of [[`00-${escape(TRACE)}-`, PARENT, '-01'], [`00-${TRACE}-`, escape(PARENT), escape('-01'), FIELD]].entries()) {
+    const { body, frame, text } = await through(source, target, id, `{"traceparent":"${before}${parent}${behind}"}`, ...fields);
+    const span = await spanOf(collector, id);
+    assert.deepEqual([span.traceId, span.parentSpanId], [TRACE, PARENT]);
+    assert.equal(text, body.replace(parent, parent === PARENT ? span.spanId : escape(span.spanId)));
+    assert.deepEqual(fieldOf(frame), fields.map(() => replaced(span)));
+    const shown = await tap.find(({ json }) => json.method === 'hub/tapped' && json.params.entries[0].outcome === null, 'the entry');
+    assert.equal(shown.json.params.entries[0].body, body);
   }
 });
 

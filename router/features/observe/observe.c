@@ -139,10 +139,10 @@ static void tell_begun(struct shard *shard, struct observation *observation, con
         return;
     observation->is_told = true;
     if (message)
-        request_span_swap(observation, message);
+        request_span_hide(observation, message);
     tap_note_begun(shard, observation, message);
     if (message)
-        request_span_swap(observation, message);
+        request_span_show(observation, message);
 }
 
 // A request is taken in when it is held, and may go to another agent than the one that is known then. Of an

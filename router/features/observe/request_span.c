@@ -88,21 +88,30 @@ void request_span_put(struct observation *observation, const struct message *mes
     struct trace_places places = places_of(observation, message);
     uint8_t *body = message->frame->buffer->bytes + message->frame->body.at, *block = block_of(message);
     if (places.in_body)
-        memcpy(body + places.in_body, observation->span, TRACE_PARENT_DIGITS);
+        trace_context_write_parent(body + places.in_body, observation->span);
     if (places.in_block)
-        memcpy(block + places.in_block, observation->span, TRACE_PARENT_DIGITS);
+        trace_context_write_parent(block + places.in_block, observation->span);
     bool is_shared = message->frame->body.bytes != message->frame->unit->body_bytes;
     observation->block_at = is_shared ? places.in_block : 0;
     observation->body_at = places.in_body;
 }
 
-void request_span_swap(struct observation *observation, const struct message *message) {
+// Writes a parent in the body of the message, if the span took the place of one there.
+static void write_in_body(const struct observation *observation, const struct message *message,
+                          const char parent[TRACE_PARENT_DIGITS]) {
     if (!observation->body_at)
         return;
-    uint8_t *place = message->frame->buffer->bytes + message->frame->body.at + observation->body_at;
-    bool is_own = memcmp(place, observation->span, TRACE_PARENT_DIGITS) == 0;
     assert(observation->is_sampled && observation->body_at < message->frame->body.bytes);
-    memcpy(place, is_own ? observation->trace.parent : observation->span, TRACE_PARENT_DIGITS);
+    trace_context_write_parent(message->frame->buffer->bytes + message->frame->body.at + observation->body_at,
+                               parent);
+}
+
+void request_span_hide(const struct observation *observation, const struct message *message) {
+    write_in_body(observation, message, observation->trace.parent);
+}
+
+void request_span_show(const struct observation *observation, const struct message *message) {
+    write_in_body(observation, message, observation->span);
 }
 
 void request_span_put_back(struct observation *observation, const struct message *message,
@@ -112,7 +121,7 @@ void request_span_put_back(struct observation *observation, const struct message
     assert(observation->is_sampled && observation->trace.parent[0]);
     if (parcel && parcel->block && !parcel->has_head)
         (void)parcel_own_block(parcel); // without memory its source's span stays the parent
-    memcpy(block_of(message) + observation->block_at, observation->trace.parent, TRACE_PARENT_DIGITS);
+    trace_context_write_parent(block_of(message) + observation->block_at, observation->trace.parent);
     observation->block_at = 0;
 }
 

@@ -29,8 +29,10 @@ void request_span_choose(struct shard *shard, struct observation *observation, c
                          const struct agent *agent);
 // Puts the span in the place of its parent wherever the message bears the context. Must be called before the message is copied.
 void request_span_put(struct observation *observation, const struct message *message);
-// Puts the parent back in the body of the message, or the span once more in the place of its parent.
-void request_span_swap(struct observation *observation, const struct message *message);
+// Puts the parent back in the body of the message, as its source sent it.
+void request_span_hide(const struct observation *observation, const struct message *message);
+// Puts the span once more in the place of its parent in the body.
+void request_span_show(const struct observation *observation, const struct message *message);
 // Puts the parent back in a header block that other messages of an array share. The parcel of the request is made, and gets a
 // block of its own; NULL: the request was refused.
 void request_span_put_back(struct observation *observation, const struct message *message,
