@@ -27,6 +27,7 @@ struct journal_entry {
     char *request_id;
     uint32_t request_id_bytes;
     struct exchange *exchange;
+    struct observation *observation; // of that request, by a feature that observes it; or NULL
 };
 
 // Makes an entry about a connection, with an empty line. Returns NULL without memory.

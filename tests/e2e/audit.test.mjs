@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { Collector, attributes } from './collector.mjs';
 import { Hub } from './hub.mjs';
 import { assertError, frame, requestText, within } from './peer.mjs';
 
@@ -260,6 +261,43 @@ const untilReady = (hub, status) => within((async () => {
   while (await isReady(hub) !== status);
 })(), `/readyz to be ${status}`);
 const approval = { checkpoint: 'c', artifact: {}, decision: 'approved', approver: 'human' };
+
+// An agent that is told has no entry of its own, and an entry without an id has one, of its notification.
+test('an audit/log with an id has one entry of a tap, and one span, that end with its line', async () => {
+  const path = join(directory, 'observed');
+  const collector = await Collector.open();
+  const hub = await Hub.start(['--audit', path, '--shards', '2', '--otlp', collector.url, '--trace-sample', '1']);
+  try {
+    const sources = [await hub.agent('asker'), await hub.peer(), await hub.peer()], tap = await hub.peer(), keeper = await hub.agent('keeper', { methods: ['audit/log'] });
+    await tap.ask('hub/tap', { body: 1000 });
+    const trace = 'a'.repeat(32), entry = { ...ENTRY, _meta: { traceparent: `00-${trace}-${'b'.repeat(16)}-01` } };
+    for (const source of sources) await logged(source, entry);
+    sources[0].notify('audit/log', ENTRY);
+    rmSync(path);
+    execFileSync('mkdir', [path]);
+    hub.process.kill('SIGHUP');
+    while (!/can't be opened again/.test(hub.stderr)) await once(hub.process.stderr, 'data');
+    for (let told = 0; told < 4; told++) assert.equal((await keeper.next()).json.method, 'audit/log');
+    assertError(await sources[0].ask('audit/log', ENTRY), -32003);
+    const entries = [];
+    while (entries.filter(({ outcome }) => outcome).length < 5) entries.push(...(await tap.find(({ json }) => json.method === 'hub/tapped', 'entries')).json.params.entries);
+    assert.deepEqual(entries.filter(({ outcome }) => outcome).map(({ kind, outcome, code }) => [kind, outcome, code]).sort(),
+      [['notification', 'delivered', undefined], ['request', 'refused', -32003], ...Array(3).fill(['request', 'result', undefined])]);
+    for (const { n, method, source, trace: of, hubUs, ...rest } of entries.filter(({ outcome }) => outcome === 'result')) {
+      assert.deepEqual([method, of, rest.target, rest.queueUs, rest.targetUs, rest.answerBytes], ['audit/log', trace, undefined, undefined, undefined, undefined]);
+      assert.ok(hubUs > 0 && /^(asker|#[0-9]+)$/.test(source), source);
+      const [begun, ...more] = entries.filter((one) => one.n === n && one.outcome === null);
+      assert.equal(more.length, 0);
+      assert.deepEqual(JSON.parse(begun.body).params, entry);
+    }
+    const spans = await collector.until((all) => all.spans.length >= 4, 'the spans');
+    assert.deepEqual(spans.map((span) => [span.name, attributes(span)['error.type'], span.traceId === trace]).sort(),
+      [...Array(3).fill(['audit/log', undefined, true]), ['audit/log', '-32003', false]]);
+  } finally {
+    await hub.stop();
+    await collector.close();
+  }
+});
 
 test('a file that can not be opened again: nothing is written until it can', async () => {
   const path = join(directory, 'again');

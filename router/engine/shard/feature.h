@@ -166,6 +166,15 @@ struct request_end {
     X(message_held,                                                                                          \
       (struct shard * shard, const struct message *message, const char *checkpoint, size_t bytes),           \
       (shard, message, checkpoint, bytes))                                                                   \
+    /* Called when a request is handed to the journal, whose entry answers the request (features/audit). A \
+     * feature that observes the request sets *observation. */ \
+    X(log_began, (struct shard * shard, const struct message *message, struct observation **observation),    \
+      (shard, message, observation))                                                                         \
+    /* Called when the entry of an observed request has come back. `error`: the hub's error (enum error), \
+     * or ERROR_NONE with a result. `is_abandoned`: the source has left. */  \
+    X(log_ended,                                                                                             \
+      (struct shard * shard, struct observation * observation, unsigned error, bool is_abandoned),           \
+      (shard, observation, error, is_abandoned))                                                             \
     /* Called when entries for the journal have come back to this shard (shard->settled). */                 \
     X(entries_settled, (struct shard * shard), (shard))                                                      \
     /* Called for each agent in the answer to hub/agents. Appends members of the agent's entry, each \

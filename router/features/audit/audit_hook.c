@@ -9,7 +9,7 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
-#include "router/engine/shard/feature.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/features/feature_list.h"
 
 static bool keep_reply_to(struct journal_entry *entry, const struct message *message) {
@@ -41,8 +41,10 @@ static bool hand_in_log(struct shard *shard, const struct message *message) {
     struct journal_entry *entry = log_entry(shard, message);
     if (!entry)
         return false;
-    if (entry->request_id)
+    if (entry->request_id) {
         message->peer->awaited++;
+        feature_log_began(shard, message, &entry->observation);
+    }
     journal_submit(shard, entry);
     return true;
 }
@@ -64,6 +66,8 @@ static void answer(struct shard *shard, struct peer *peer, const struct journal_
 // A peer that has half-closed stays until its entries have been answered.
 static void settle_for_peer(struct shard *shard, const struct journal_entry *entry) {
     struct peer *peer = peer_find(shard, entry->mail.connection);
+    if (entry->observation)
+        feature_log_ended(shard, entry->observation, entry->fault ? ERROR_AUDIT : ERROR_NONE, !peer);
     if (peer) {
         assert(peer->awaited > 0);
         peer->awaited--;

@@ -194,14 +194,20 @@ static void observe_request_ended(struct shard *shard, struct pending *pending,
     note(shard, observation, NULL);
 }
 
-// One that nobody looked at until now.
+// Returns whether a notification tells an agent of a request that the hub answers: the request has an entry.
+static bool is_of_request(const struct message *message) {
+    assert(!message_is_request(message));
+    return lookup_has(&message->lookup, KEY_ID);
+}
+
+// Begins the observation of a refused message that nobody looked at until now.
 static struct observation *begin_refused(struct shard *shard, const struct message *message) {
     if (is_judged(message) || !is_shown(message))
         return NULL;
     struct observation *observation = NULL;
     if (message_is_request(message))
         observation = begin_request(shard, message, NULL, is_sampled(shard, message));
-    else if (tap_is_on(shard))
+    else if (tap_is_on(shard) && !is_of_request(message))
         observation = begin(shard, message, (struct trace_text){0});
     if (!observation)
         return NULL;
@@ -248,9 +254,27 @@ static void observe_answered(struct shard *shard, const struct message *message,
     note(shard, observation, NULL);
 }
 
-// Whether it tells an agent of a request that the hub answers: the request has an entry.
-static bool is_of_request(const struct message *message) {
-    return lookup_has(&message->lookup, KEY_ID) && !message_is_logged(message);
+// Begins the observation of a request that the hub answers once its entry is in the journal. Agents that are told of the
+// entry take no part in the request.
+static void observe_log_began(struct shard *shard, const struct message *message,
+                              struct observation **observation) {
+    assert(!*observation && !is_judged(message) && message_is_request(message));
+    *observation = begin_request(shard, message, NULL, is_sampled(shard, message));
+    if (!*observation)
+        return;
+    observe_of(shard)->live++;
+    tell_begun(shard, *observation, message);
+}
+
+static void observe_log_ended(struct shard *shard, struct observation *observation, unsigned error,
+                              bool is_abandoned) {
+    assert(observe_of(shard)->live > 0);
+    observe_of(shard)->live--;
+    if (error != ERROR_NONE || is_abandoned)
+        observation_refuse(shard, observation, is_abandoned ? ERROR_NONE : (enum error)error);
+    else
+        observation_answer(shard, observation);
+    note(shard, observation, NULL);
 }
 
 static void observe_notification(struct shard *shard, const struct message *message,
@@ -444,6 +468,8 @@ const struct feature observe_watch_feature = {
     .request_began = observe_request_began,
     .request_ended = observe_request_ended,
     .request_answered = observe_answered,
+    .log_began = observe_log_began,
+    .log_ended = observe_log_ended,
     .message_refused = observe_refused,
     .notification_forwarded = observe_notification,
     .event_began = observe_event_began,
