@@ -22,22 +22,27 @@ export class Broker {
 
   // Its line says on which port; it is ready when it says so.
   async run(port) {
+    const line = await this.#launch(port);
+    assert.ok(line, `nats-server said: ${this.log}`);
+    this.port = Number(line[1]);
+  }
+
+  async #launch(port) {
     const address = ['-a', '127.0.0.1', '-p', String(port)];
-    this.process = spawn('nats-server', [...address, ...this.args], { stdio: ['ignore', 'ignore', 'pipe'] });
-    running.add(this.process);
+    const server = spawn('nats-server', [...address, ...this.args], { stdio: ['ignore', 'ignore', 'pipe'] });
+    this.process = server;
+    running.add(server);
     this.log = '';
-    this.exit = new Promise((resolve, reject) => this.process.on('error', reject).on('close', () => {
-      running.delete(this.process);
+    this.exit = new Promise((resolve, reject) => server.on('error', reject).on('close', () => {
+      running.delete(server);
       resolve();
     }));
-    const up = new Promise((resolve) => this.process.stderr.setEncoding('utf8').on('data', (text) => {
+    const up = new Promise((resolve) => server.stderr.setEncoding('utf8').on('data', (text) => {
       this.log += text;
       if (this.log.includes('Server is ready')) resolve();
     }));
     await within(Promise.race([up, this.exit]), 'nats-server to be ready');
-    const line = /Listening for client connections on 127\.0\.0\.1:(\d+)/.exec(this.log);
-    assert.ok(line, `nats-server said: ${this.log}`);
-    this.port = Number(line[1]);
+    return /Listening for client connections on 127\.0\.0\.1:(\d+)/.exec(this.log);
   }
 
   get uri() {
@@ -49,13 +54,14 @@ export class Broker {
     await within(this.exit, 'nats-server to end');
   }
 
-  // The same address again, once whoever may have been given its port for a moment has left it.
-  async again() {
-    await until('its port is free', () => new Promise((resolve) => {
-      const server = net.createServer().on('error', () => resolve(false));
-      server.listen(this.port, '127.0.0.1', () => server.close(() => resolve(true)));
-    }));
-    return this.run(this.port);
+  // The same address again, once whoever may have been given its port for a moment has left it. Nothing but the server
+  // itself listens there: a hub that dials anything else has one link more.
+  again() {
+    return until('its port is free', async () => {
+      const line = await this.#launch(this.port);
+      assert.ok(line || this.log.includes('address already in use'), `nats-server said: ${this.log}`);
+      return line;
+    });
   }
 
   // It hears and says nothing, and is there: each of its threads stands once this returns.
