@@ -329,10 +329,11 @@ static void nats_tick(struct shard *shard, struct timer *timer, unsigned kind) {
     case LINK_RESTING:
         link_dial(link);
         break;
-    case LINK_RESOLVING:
     case LINK_DIALLING:
-        link_note_fault(link, link->state == LINK_RESOLVING ? "its name isn't known in time"
-                                                            : "it doesn't answer within 2 s");
+        link_note_fault(link, "it doesn't answer within 2 s");
+        link_give_up(link);
+        break;
+    case LINK_RESOLVING:
         link_give_up(link);
         break;
     default:
