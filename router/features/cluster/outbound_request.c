@@ -36,21 +36,23 @@ static struct outbound_request *outbound_request_find(const struct outbound_requ
     return node ? hash_table_entry(node, struct outbound_request, node) : NULL;
 }
 
-static struct outbound_request *add(struct link *link, uint64_t number) {
+// Adds a request that is queued for the link, and counts it. Returns false without memory.
+static bool add(struct link *link, uint64_t number) {
     struct outbound_requests *requests = &link->outbound;
     struct outbound_request *fresh = freelist_take(&requests->freelist);
     assert(number);
     if (!fresh)
         fresh = quota_take(requests->quota, sizeof *fresh);
     if (!fresh)
-        return NULL;
+        return false;
     *fresh = (struct outbound_request){.number = number, .sent_ms = shard_now_ms(link->shard)};
     if (!hash_table_add(&requests->by_number, &fresh->node)) {
         freelist_give(&requests->freelist, requests->quota, fresh);
-        return NULL;
+        return false;
     }
     list_append(&requests->unacked, &fresh->link);
-    return fresh;
+    stats_count(&link->shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_REQUESTS_SENT));
+    return true;
 }
 
 static void take_out(struct outbound_requests *requests, struct outbound_request *request) {
@@ -129,9 +131,7 @@ void outbound_request_tick(struct link *link) {
 
 bool outbound_request_note(struct shard *shard, struct peer *peer, uint64_t hub_id) {
     bool is_noted = add(cluster_of(shard), hub_id);
-    if (is_noted)
-        stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_REQUESTS_SENT));
-    else
+    if (!is_noted)
         outbox_unpack(&peer->connection.outbox, hub_id);
     return is_noted;
 }
@@ -141,7 +141,7 @@ bool outbound_request_divert(struct shard *shard, struct peer *peer, struct parc
     assert(link_of(shard, peer));
     if (parcel->dressed || (parcel->has_head && !parcel->hub_id))
         return false;
-    if (parcel->has_head && outbound_request_note(shard, peer, parcel->hub_id))
+    if (parcel->has_head && add(cluster_of(shard), parcel->hub_id))
         return false;
     drop_one(shard, parcel->has_head ? COUNT_DROP_NO_MEMORY : COUNT_DROP_TARGET_GONE, peer->name,
              parcel->bytes);
