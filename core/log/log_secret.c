@@ -164,7 +164,7 @@ static size_t find_name(const char *text, size_t end, size_t count) {
 static bool is_behind_name(const char *text, size_t at, bool *has_scheme) {
     size_t end = at;
     assert(text[at] == '=' || text[at] == ':');
-    while (end > 0 && at - end < 4 && strchr(" \t\"'\\", text[end - 1]))
+    while (end > 0 && at - end < 4 && strchr(" \t\"'`\\", text[end - 1]))
         end--;
     size_t count = sizeof secret_names / sizeof *secret_names, index = find_name(text, end, count);
     *has_scheme = index == count - 1;
@@ -186,7 +186,7 @@ static char skip_to_value(const char *text, size_t bytes, size_t *at) {
         ++*at;
     if (*at + 1 < bytes && text[*at] == '\\' && text[*at + 1] == '"')
         ++*at;
-    bool is_quote = *at < bytes && (text[*at] == '"' || text[*at] == '\'');
+    bool is_quote = *at < bytes && (text[*at] == '"' || text[*at] == '\'' || text[*at] == '`');
     return is_quote ? text[(*at)++] : '\0';
 }
 
@@ -202,7 +202,7 @@ static size_t skip_scheme(const char *text, size_t bytes, size_t at) {
     return at;
 }
 
-size_t log_hide_named(char *text, size_t bytes) {
+static size_t hide_behind_names(char *text, size_t bytes) {
     for (size_t at = 0; at < bytes; at++) {
         bool has_scheme;
         if ((text[at] != '=' && text[at] != ':') || !is_behind_name(text, at, &has_scheme))
@@ -214,6 +214,41 @@ size_t log_hide_named(char *text, size_t bytes) {
         if (count >= LOG_SECRET_BYTES_MIN)
             at = put_stars(text, &bytes, begin, count) - 1;
     }
+    return bytes;
+}
+
+// --- NAME:PASSWORD@HOST
+
+// Returns how many bytes of NAME:PASSWORD stand at `at`, before an @ of the same word. 0: none. A digest behind the @
+// belongs to an image of a container.
+static size_t name_password_bytes(const char *text, size_t bytes, size_t at) {
+    static const char digest[] = "@sha256:";
+    size_t colon = at, last;
+    assert(at < bytes);
+    while (colon < bytes && (is_base64url(text[colon]) || strchr(".%+", text[colon])))
+        colon++;
+    if (colon == at || colon + 2 >= bytes || text[colon] != ':' || strchr("/@", text[colon + 1]))
+        return 0;
+    last = colon + 1 + url_bytes(text + colon + 1, bytes - colon - 1);
+    bool is_digest = bytes - last > sizeof digest && memcmp(text + last, digest, sizeof digest - 1) == 0;
+    return last > colon + 1 && !is_digest ? last - at : 0;
+}
+
+// Returns the offset of the first NAME:PASSWORD before an @, and sets *count to the pair's bytes. `bytes`: none.
+static size_t find_name_password(const char *text, size_t bytes, size_t from, size_t *count) {
+    for (size_t at = from; at < bytes; at++) {
+        bool begins = at == 0 || is_blank_or_quote(text[at - 1]) || strchr("=(,[{`", text[at - 1]);
+        *count = begins ? name_password_bytes(text, bytes, at) : 0;
+        if (*count > 0)
+            return at;
+    }
+    return bytes;
+}
+
+size_t log_hide_named(char *text, size_t bytes) {
+    bytes = hide_behind_names(text, bytes);
+    for (size_t count, at = 0; (at = find_name_password(text, bytes, at, &count)) < bytes;)
+        at = put_stars(text, &bytes, at, count);
     return bytes;
 }
 
@@ -232,42 +267,102 @@ static bool ends_with_any(const char *text, size_t end) {
     return index < count;
 }
 
+// A secret that may follow.
+enum secret_kind {
+    SECRET_NONE,
+    SECRET_ANY,
+    SECRET_LIST,  // of a name such as --api-keys: any value but a number
+    SECRET_USER,  // of -u or --user: NAME:PASSWORD
+    SECRET_APART, // of `--token=` without a value: the next word, unless that is an option
+};
+
+// Returns the kind of secret that the name in the text up to `end` announces. `begin`: where the name's word begins.
+static enum secret_kind kind_of_name(const char *text, size_t begin, size_t end) {
+    assert(begin <= end);
+    bool is_short = end - begin >= 2 && text[begin] == '-' && text[begin + 1] != '-';
+    if (ends_with_any(text, end))
+        return SECRET_ANY;
+    if (end > 0 && text[end - 1] == 's' && ends_with_any(text, end - 1))
+        return SECRET_LIST;
+    bool is_user = ends_with_name(text, end, "user") || (is_short && is_letter_of('u', text[end - 1]));
+    return is_user ? SECRET_USER : SECRET_NONE;
+}
+
+// Returns whether the value is of that kind. A value of `is_word` ends with its word, else with a blank.
+static bool is_of_kind(enum secret_kind kind, const char *value, size_t bytes, bool is_word) {
+    bool has_colon = false, is_number = true;
+    assert(bytes > 0);
+    for (size_t at = 0; at < bytes && (is_word || (unsigned char)value[at] > ' '); at++) {
+        has_colon |= value[at] == ':';
+        is_number &= strchr("0123456789:\"'`\\", value[at]) != NULL;
+    }
+    return kind == SECRET_ANY || (kind == SECRET_LIST && !is_number) ||
+           (kind == SECRET_USER && has_colon && !is_number) || (kind == SECRET_APART && *value != '-');
+}
+
+// Returns whether the `:` at `at` is in -uNAME:PASSWORD.
+static bool is_in_user(const char *word, size_t bytes, size_t option, size_t at) {
+    size_t name = option + 2;
+    assert(option <= at && at < bytes);
+    return word[at] == ':' && at > name && word[option] == '-' && is_letter_of('u', word[option + 1]) &&
+           is_of_kind(SECRET_USER, word + name, bytes - name, false);
+}
+
 // Returns the offset of the value behind a secret's name in the word; `bytes`: there is none. Before a blank, as in the
 // command of `sh -c`, the name must be an option's. Quotes that belong to the name may follow the name.
 static size_t find_value(const char *word, size_t bytes) {
     for (size_t at = 0, option = 0; at < bytes; at++) {
         bool is_blank = (unsigned char)word[at] <= ' ';
         size_t end = at, value = at + 1;
-        while (end > 0 && strchr(" \t\"'\\", word[end - 1]))
+        while (end > 0 && strchr(" \t\"'`\\", word[end - 1]))
             end--;
         while (value < bytes && (unsigned char)word[value] <= ' ')
             value++;
         bool precedes_value = is_blank ? word[option] == '-' : word[at] == '=' || word[at] == ':';
-        if (precedes_value && value < bytes && ends_with_any(word, end))
+        if (precedes_value && value < bytes &&
+            (is_in_user(word, bytes, option, at) ||
+             is_of_kind(kind_of_name(word, option < end ? option : end, end), word + value, bytes - value,
+                        false)))
             return value;
         option = is_blank || (option == at && is_blank_or_quote(word[at])) ? at + 1 : option;
     }
     return bytes;
 }
 
-// Returns whether the next word is this word's value: of an option, of a header's name, of a scheme of HTTP.
-// `is_value`: this word is the value of the word before, as in `Authorization: Bearer VALUE`.
-static bool awaits_value(const char *word, size_t bytes, bool is_value) {
+// Returns the kind of secret that the next word may be: the value of an option, of a header's name, of a scheme of
+// HTTP. `is_value`: this word is the value of the word before, as in `Authorization: Bearer VALUE`.
+static enum secret_kind kind_of_next(const char *word, size_t bytes, bool is_value) {
     static const char *const schemes[] = {"bearer", "basic", "digest", "token", "apikey", "negotiate"};
     enum { OWN = 2 }; // the first OWN schemes are no ordinary words
-    bool is_header = bytes > 0 && word[bytes - 1] == ':';
-    bool is_option = bytes > 0 && *word == '-' && !memchr(word, '=', bytes);
-    if ((is_header || is_option) && ends_with_any(word, bytes - is_header))
-        return true;
+    assert(bytes > 0);
+    bool is_header = word[bytes - 1] == ':', has_mark = memchr(word, '=', bytes) != NULL;
+    bool is_option = *word == '-', is_empty = is_option && word[bytes - 1] == '=';
+    enum secret_kind kind = is_header || is_empty || (is_option && !has_mark)
+                                ? kind_of_name(word, 0, bytes - (is_header || is_empty))
+                                : SECRET_NONE;
+    if (kind != SECRET_NONE)
+        return !is_empty ? kind : kind == SECRET_ANY ? SECRET_APART : SECRET_NONE;
     for (size_t index = 0; index < (is_value ? sizeof schemes / sizeof *schemes : OWN); index++)
         if (strlen(schemes[index]) == bytes && strncasecmp(word, schemes[index], bytes) == 0)
-            return true;
-    return false;
+            return SECRET_ANY;
+    return SECRET_NONE;
 }
 
 // Returns whether the word only stands between a name and its value, as in `--token = VALUE`.
 static bool is_value_mark(const char *word, size_t bytes) {
     return (bytes == 1 && (*word == '=' || *word == ':')) || (bytes == 2 && memcmp(word, "--", 2) == 0);
+}
+
+// Returns the byte with which the words end that a hidden word begins, as in `--token=$(echo VALUE)`; 0: there are none.
+static char closer_of(const char *word, size_t bytes) {
+    const char *substitution = memmem(word, bytes, "$(", 2);
+    bool is_open = false;
+    assert(bytes > 0);
+    for (size_t at = 0; at < bytes; at++)
+        is_open ^= word[at] == '`';
+    if (is_open)
+        return '`';
+    return substitution && !memchr(substitution, ')', bytes - (size_t)(substitution - word)) ? ')' : '\0';
 }
 
 // Adds a word of a command, in quotes if it needs any.
@@ -288,7 +383,9 @@ static void add_quoted(struct text *out, const char *word, size_t bytes) {
 // blanks and quotes.
 static void add_without_credentials(struct text *out, const char *word, size_t bytes) {
     assert(bytes > 0);
-    const char *scheme = memmem(word, bytes, "://", 3), *user = scheme ? scheme + 3 : NULL;
+    size_t count, pair = find_name_password(word, bytes, 0, &count);
+    const char *scheme = memmem(word, bytes, "://", 3);
+    const char *user = scheme ? scheme + 3 : pair < bytes ? word + pair : NULL;
     const char *at = user ? memrchr(user, '@', bytes - (size_t)(user - word)) : NULL;
     size_t shown = at ? (size_t)(user - word) : 0;
     text_add(out, word, shown);
@@ -314,14 +411,41 @@ void log_hide_word(const char *word, struct text *out) {
         hide_in_word(out, word, strlen(word), false);
 }
 
+static bool is_same_text(const struct text *text, const char *word, size_t bytes) {
+    return text->length == bytes && (bytes == 0 || memcmp(text->bytes, word, bytes) == 0);
+}
+
+// What the words of a command so far say of the next word.
+struct command_words {
+    enum secret_kind next;
+    char closer; // all words up to the word with this byte are hidden; 0: none
+};
+
+// Adds the next word to the empty `out` without its secrets.
+static void hide_next_word(struct command_words *words, const char *word, size_t bytes, struct text *out) {
+    assert(out->length == 0);
+    if (bytes == 0) {
+        words->next = SECRET_NONE;
+        return;
+    }
+    bool is_mark = words->next != SECRET_NONE && !words->closer && is_value_mark(word, bytes);
+    bool is_value = words->closer || (!is_mark && is_of_kind(words->next, word, bytes, true));
+    hide_in_word(out, word, bytes, is_value);
+    if (words->closer)
+        words->closer = memchr(word, words->closer, bytes) ? '\0' : words->closer;
+    else if (!is_same_text(out, word, bytes))
+        words->closer = closer_of(word, bytes);
+    words->next = is_mark ? words->next : kind_of_next(word, bytes, is_value);
+}
+
 // Adds a word of a command. `raw` is the word as the command spells it, and is added unchanged if nothing of the word
 // is hidden.
-static void add_word(struct text *out, const struct text *word, const char *raw, size_t raw_bytes,
-                     bool is_value) {
+static void add_word(struct text *out, struct command_words *words, const struct text *word, const char *raw,
+                     size_t raw_bytes) {
     struct text shown = {0};
     assert(raw_bytes >= word->length);
-    hide_in_word(&shown, word->bytes, word->length, is_value);
-    if (shown.length == word->length && memcmp(shown.bytes, word->bytes, word->length) == 0)
+    hide_next_word(words, word->bytes, word->length, &shown);
+    if (is_same_text(&shown, word->bytes, word->length))
         text_add(out, raw, raw_bytes);
     else
         add_quoted(out, shown.bytes, shown.length);
@@ -331,23 +455,17 @@ static void add_word(struct text *out, const struct text *word, const char *raw,
 
 void log_hide_command(const char *command, struct text *out) {
     struct argv_reader reader = {.next = command};
+    struct command_words words = {0};
     struct text word = {0};
-    bool is_value = false;
     char byte;
     for (enum argv_part part; (part = argv_read(&reader, &byte)) != ARGV_END;) {
         if (part == ARGV_BYTE) {
             text_add(&word, &byte, 1);
             continue;
         }
-        bool is_mark = is_value && is_value_mark(word.bytes, word.length);
-        bool awaits = is_mark || awaits_value(word.bytes, word.length, is_value);
         text_add(out, command, (size_t)(reader.word - command));
-        command = reader.word;
-        if (word.length > 0) {
-            add_word(out, &word, reader.word, (size_t)(reader.next - reader.word), is_value && !is_mark);
-            command = reader.next;
-        }
-        is_value = awaits;
+        add_word(out, &words, &word, reader.word, (size_t)(reader.next - reader.word));
+        command = reader.next;
         word.length = 0;
     }
     text_put(out, command);

@@ -15,12 +15,14 @@ enum { LOG_SECRET_BYTES_MIN = 4 };
 size_t log_hide_credentials(char *text, size_t bytes);
 // Hides values behind a secret's name in a line of a program: `password=VALUE`, `"api_key": "VALUE"`, `Authorization:
 // SCHEME VALUE`. A value ends with its quotes, else with its word; a value of fewer than LOG_SECRET_BYTES_MIN bytes
-// stays. Not for the hub's own lines: `token: expected …` is one. Returns the new number of bytes.
+// stays. Also hides NAME:PASSWORD before an @. Not for the hub's own lines: `token: expected …` is one. Returns the new
+// number of bytes.
 size_t log_hide_named(char *text, size_t bytes);
 // Adds a command line to `out`, with `***` in place of its secrets. Hidden are: the word behind an option, a header or
 // a scheme of HTTP with a secret's name (`--token VALUE`, `Authorization: Bearer VALUE`); the rest of a word behind
-// such a name (`--token=VALUE`, `'X-Api-Key: VALUE'`, `sh -c 'TOKEN=VALUE …'`); credentials that are known by their
-// form. Words are those of argv_read. A word with a hidden part may be quoted differently; all other bytes stay.
+// such a name (`--token=VALUE`, `'X-Api-Key: VALUE'`, `sh -c 'TOKEN=VALUE …'`); NAME:PASSWORD behind -u or --user, and
+// before an @; credentials that are known by their form. A hidden word that opens `…` or $(…) hides the words up to the
+// end of that. Words are those of argv_read. A word with a hidden part may be quoted differently; all other bytes stay.
 // Without memory, `out` has failed.
 void log_hide_command(const char *command, struct text *out);
 // Adds one word of a command, as the program gets the word, to the empty `out` without its secrets: the word may be a
