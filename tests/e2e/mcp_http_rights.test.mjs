@@ -98,6 +98,53 @@ withUsers('a user who is gone has no session', USERS, HOW, async (hub) => {
   await stream.end();
 });
 
+// Every request in progress of a user who is removed has an error, whatever it waits for. Others go on.
+writeFileSync(join(directoryOfUsers, 'leaving.ini'), section('one', 'a,slow,held') + `[child server]\ncommand = python3 -S -E ${fileURLToPath(new URL('mcp_server.py', import.meta.url))} --both\nprotocol = mcp\n[child mute]\ncommand = python3 -S -E ${program} mute b --mute\nprotocol = mcp\n`);
+const LEAVING = { transport: 'http', options: ['--config', join(directoryOfUsers, 'leaving.ini'), '--gate', 'manual', '--mcp-gather', '60s', '--drain-timeout', '100ms'] };
+const LEAVING_USERS = { leaves: { call: ['*'], hold: ['tool:held'] }, stays: { call: ['*'] }, boss: { admin: true } };
+withUsers('what a user who is removed has in progress is answered', LEAVING_USERS, LEAVING, async (hub) => {
+  const boss = await known(hub, 'boss', 'tcp'), events = { Accept: 'text/event-stream' };
+  const one = await open(hub, 'leaves', '/mcp/one'), stays = await open(hub, 'stays', '/mcp/one');
+  const other = stays.call('tools/call', { name: 'slow' });
+  const modern = (user, path, method, params, id) => sendModern(hub, path, method, params, { id, fields: bearer(user) });
+  // After these no call waits for the era of its server.
+  for (const [path, name] of [['/mcp/one', 'a'], ['/mcp/server', 'b']]) await (await modern('leaves', path, 'tools/call', { name })).end();
+  const stream = await one.listen();
+  const calls = [
+    one.call('tools/call', { name: 'slow' }), one.call('tools/call', { name: 'slow' }, events), one.call('tools/call', { name: 'held' }),
+    modern('leaves', '/mcp/one', 'tools/call', { name: 'slow' }, 4), modern('leaves', '/mcp/server', 'subscriptions/listen', { notifications: { toolsListChanged: true } }, 5),
+    // which waits for all servers, of which one is mute
+    send(hub, 'POST', '/mcp', { body: { jsonrpc: '2.0', id: 6, method: 'initialize', params: OPENING }, fields: bearer('leaves') }),
+  ];
+  const pending = async (count) => {
+    for (const end = Date.now() + WAIT_MS; Date.now() < end;) if ((await boss.ask('hub/pending')).result.total >= count) return;
+    throw new Error(`not ${count} requests: ${JSON.stringify((await boss.ask('hub/pending')).result)}`);
+  };
+  await pending(7);
+  // The hub asks the server for its era in the name of the first, and for the other anew.
+  const waiting = ['leaves', 'stays'].map((user, at) => modern(user, '/mcp/mute', 'tools/call', { name: 'b' }, 7 + at));
+  await pending(8);
+  const { leaves, ...others } = LEAVING_USERS;
+  assert.ok(leaves);
+  await reload(hub, others);
+  for (const [at, call] of calls.entries()) {
+    const answer = await (await call).end(), { error } = answer.answer(at + 1) ?? assert.fail(`no answer to ${at + 1}: ${answer.status} ${answer.text}`);
+    assert.equal(answer.status, 200, answer.text);
+    assert.deepEqual([error.code, error.data.rule], [-31001, 'credential'], answer.text);
+    assert.equal(!error.data.checkpoint, at !== 2);
+    assert.equal(answer.fields['mcp-session-id'], undefined);
+  }
+  await stream.end();
+  assert.equal((await (await waiting[0]).end()).json.error.code, -31001);
+  for (const path of ['/mcp/one', '/mcp']) assert.equal((await (await initialize(hub, path, bearer('leaves'))).end()).status, 401);
+  const asked = (await boss.ask('hub/pending')).result.pending.map(({ method, target, user }) => [user, target, method]);
+  assert.deepEqual(asked.sort(), [['stays', 'mute', 'server/discover'], ['stays', 'one', 'tools/call']]);
+  await stays.notify('notifications/cancelled', { requestId: stays.ids });
+  assert.equal((await (await other).end()).messages.length, 0);
+  hub.process.kill('SIGTERM');
+  assert.equal((await (await waiting[1]).end()).status, 503);
+});
+
 // The journal's lines of calls, once there are so many.
 async function toolLines(hub, count) {
   for (const end = Date.now() + WAIT_MS; Date.now() < end; await new Promise(setImmediate)) {

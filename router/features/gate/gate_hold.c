@@ -515,20 +515,25 @@ static bool is_revoked(const struct shard *shard, const struct held_message *hel
            peer_credential_is_gone(shard, peer, held->user, (enum credential)held->credential, &held->digest);
 }
 
+void gate_hold_revoke(struct shard *shard, struct held_message *held) {
+    struct text data;
+    assert(!is_leaving(shard, held));
+    put_checkpoint(shard, &data, held);
+    reply_data_text(&data, "rule", rule_text(RULE_CREDENTIAL));
+    if (!held->is_released)
+        stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_GATE, GATE_COUNT_SOURCE_LEFT));
+    gate_audit_step(shard, held, "source left", NULL, ERROR_NOT_ALLOWED);
+    end_with_error(shard, held, ERROR_NOT_ALLOWED, &data);
+}
+
 void gate_hold_review(struct shard *shard) {
     struct list *all = &gate_of(shard)->held;
     assert(shard->settings->users);
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct held_message *held = list_entry(node, struct held_message, by_age);
-        struct text data;
         next = node->next;
-        if (!is_revoked(shard, held))
-            continue;
-        put_checkpoint(shard, &data, held);
-        reply_data_text(&data, "rule", rule_text(RULE_CREDENTIAL));
-        stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_GATE, GATE_COUNT_SOURCE_LEFT));
-        gate_audit_step(shard, held, "source left", NULL, ERROR_NOT_ALLOWED);
-        end_with_error(shard, held, ERROR_NOT_ALLOWED, &data);
+        if (is_revoked(shard, held))
+            gate_hold_revoke(shard, held);
     }
 }
 

@@ -53,6 +53,8 @@ void gate_hold_abandon(struct shard *shard, struct held_message *held);
 // Answers a held request whose target's section was removed, with -32010. The request isn't held any more.
 void gate_hold_target_removed(struct shard *shard, struct held_message *held, const char *target,
                               size_t bytes);
+// Answers a held message with -32001, because the credential by which the message came is gone. Its peer is still open.
+void gate_hold_revoke(struct shard *shard, struct held_message *held);
 // Ends a held message that its source has cancelled.
 void gate_hold_cancel(struct shard *shard, struct held_message *held);
 // Applies a decision. An approved message is released.

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/rights/rights.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_stream.h"
 #include "router/features/mcp_http/mcp_table.h"
@@ -33,7 +34,7 @@ static void give(struct shard *shard, struct mcp_gather *gather, struct text *bo
         parcel = parcel_own(&shard->parcels, body->bytes, body->length);
     if (parcel)
         mcp_stream_answer(shard, call, parcel, status,
-                          call->is_initialize ? mcp_table_line(call->client) : NULL);
+                          call->is_initialize && !gather->error ? mcp_table_line(call->client) : NULL);
     else
         mcp_stream_end(shard, call);
     if (!parcel)
@@ -88,4 +89,10 @@ void mcp_all_answer_refuse(struct shard *shard, struct mcp_gather *gather, enum 
     text_put(&data, ":");
     text_string(&data, text, bytes);
     mcp_all_answer_error(shard, gather, error, &data);
+}
+
+void mcp_all_answer_revoke(struct shard *shard, struct mcp_gather *gather) {
+    const char *rule = rule_text(RULE_CREDENTIAL);
+    mcp_gather_abandon(shard, gather);
+    mcp_all_answer_refuse(shard, gather, ERROR_NOT_ALLOWED, "rule", rule, strlen(rule));
 }

@@ -12,6 +12,8 @@ void mcp_all_answer_error(struct shard *shard, struct mcp_gather *gather, enum e
 // Answers with an error whose data has one member: a string under this key.
 void mcp_all_answer_refuse(struct shard *shard, struct mcp_gather *gather, enum error error, const char *key,
                            const char *text, size_t bytes);
+// Answers with -31001, because the user's credential is gone. Gives up the questions to servers.
+void mcp_all_answer_revoke(struct shard *shard, struct mcp_gather *gather);
 // Ends a gather whose call was answered already.
 void mcp_all_answer_end(struct shard *shard, struct mcp_gather *gather);
 // Writes the beginning of a message, with the id of the gather's request.

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/rights/rights.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
@@ -89,6 +90,20 @@ void mcp_call_fail(struct shard *shard, struct mcp_call *call) {
     text_init(&data);
     reply_data_string(&data, "agent", client->name, client->name_bytes);
     completion_error(shard, request.pending, ERROR_TARGET_DISCONNECTED, &data);
+}
+
+void mcp_call_revoke(struct shard *shard, struct mcp_call *call) {
+    struct request request = request_of(shard, call);
+    struct text data;
+    if (request.held) {
+        gate_hold_revoke(shard, request.held);
+        return;
+    }
+    if (!request.pending)
+        return;
+    text_init(&data);
+    reply_data_text(&data, "rule", rule_text(RULE_CREDENTIAL));
+    completion_error(shard, request.pending, ERROR_NOT_ALLOWED, &data);
 }
 
 void mcp_call_cancel(struct shard *shard, struct mcp_call *call) {

@@ -19,5 +19,8 @@ void mcp_call_free(struct shard *shard, struct mcp_call *call);
 void mcp_call_cancel(struct shard *shard, struct mcp_call *call);
 // Answers a call with an error because its server's section was removed. The call is freed.
 void mcp_call_fail(struct shard *shard, struct mcp_call *call);
+// Answers a call with -31001, because its user's credential is gone. The server isn't told. The call is freed. A call
+// with a gather isn't for this function (mcp_all_answer_revoke).
+void mcp_call_revoke(struct shard *shard, struct mcp_call *call);
 // Arms the client's timer for keep-alive comments, --mcp-gather and idleness, unless the timer is due earlier.
 void mcp_call_watch(struct shard *shard, const struct mcp_client *client);

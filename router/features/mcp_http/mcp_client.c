@@ -7,6 +7,7 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/peer_cold.h"
+#include "router/features/mcp_http/mcp_all_answer.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_gather.h"
 #include "router/features/mcp_http/mcp_stream.h"
@@ -61,6 +62,28 @@ static void leave(struct shard *shard, struct peer *seat) {
     quota_give(&shard->quota, client);
 }
 
+static struct mcp_gather *first_gather(const struct mcp_client *client) {
+    LIST_EACH (struct mcp_call, call, &client->calls, link)
+        if (call->gather)
+            return call->gather;
+    return NULL;
+}
+
+// Closes a client whose user's credential is gone. Each request in progress is answered with an error; what was
+// forwarded to a server goes on there.
+static bool end(struct shard *shard, struct peer *seat, enum peer_end_reason why) {
+    struct mcp_client *client = mcp_client_of_seat(seat);
+    if (why != PEER_END_REVOKED || !client || client->is_closed)
+        return false;
+    for (struct mcp_gather *gather; (gather = first_gather(client));)
+        mcp_all_answer_revoke(shard, gather);
+    LIST_EACH (struct mcp_call, call, &client->calls, link)
+        if (!call->is_question) // the end of the client ends a question of the hub's own
+            mcp_call_revoke(shard, call);
+    mcp_table_close(shard, client);
+    return true;
+}
+
 static bool divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
     struct mcp_client *client = mcp_client_of_seat(seat);
     if (client)
@@ -104,6 +127,7 @@ static const struct transport transport_seat = {
     .filters_lists = true,
     .gauge = FEATURE_GAUGE(FEATURE_MCP_HTTP, MCP_HTTP_GAUGE_CLIENTS),
     .codec.respond = respond,
+    .ops.end = end,
     .ops.leave = leave,
     .ops.expire = expire,
     .ops.divert = divert,

@@ -517,6 +517,11 @@ static void reloaded(struct shard *shard) {
     mcp_http_of(shard)->server_set = set;
 }
 
+static void rights_changed(struct shard *shard) {
+    if (mcp_http_of(shard))
+        mcp_era_review(shard);
+}
+
 static const char *start(struct shard *shard) {
     assert(shard->index == 0);
     if (!mcp_table_open(shard))
@@ -583,6 +588,7 @@ const struct feature mcp_http_feature = {
     .close = close_table,
     .mail = mcp_exchange_take_mail,
     .reloaded = reloaded,
+    .rights_changed = rights_changed,
     .turn = turn,
     .drain = drain,
     .holds_phase = holds_phase,

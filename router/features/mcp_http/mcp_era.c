@@ -14,6 +14,7 @@
 #include "router/features/mcp_http/mcp_post.h"
 #include "router/features/mcp_http/mcp_reply.h"
 #include "router/features/mcp_http/mcp_table.h"
+#include "router/rights/authz.h"
 
 // An arrival that waits. Its buffer is held.
 struct mcp_wait {
@@ -116,22 +117,38 @@ static enum mcp_knowledge read_answer(struct shard *shard, const struct mcp_call
     return error_code_is_hub_mcp(code) ? MCP_ERA_UNKNOWN : code == -32601 ? MCP_ERA_LACKING : MCP_ERA_THERE;
 }
 
+static bool ask(struct shard *shard, struct mcp_server *server, const struct user *user);
+
+// Asks a server for its era once more, in the name of the first user who waits and may call the server. Returns false
+// if there is no such user, or no room.
+static bool ask_again(struct shard *shard, struct mcp_server *server) {
+    if (shard->phase != HUB_SERVING)
+        return false;
+    LIST_EACH (struct mcp_wait, wait, &server->waits, link) {
+        const struct user *user = wait->post.exchange->user;
+        if (!user || authz_calls_server(user, server->name, server->name_bytes))
+            return ask(shard, server, user);
+    }
+    return false;
+}
+
 static void answered(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
     assert(shard->index == 0);
     struct mcp_client *client = call->client;
     struct mcp_server *server = mcp_server_find(shard, client->name, client->name_bytes);
     enum mcp_knowledge era = read_answer(shard, call, answer);
+    bool is_left = !answer && client->is_closed; // its user is gone, and others may wait
     if (answer)
         send_release(shard, answer);
     call->exchange = NULL;
     mcp_call_free(shard, call);
     mcp_modern_call_rest(shard, client);
-    if (!server)
+    if (!server || (is_left && ask_again(shard, server)))
         return;
     server->era = era;
     server->is_asked = false;
     server->down_until_ms = shard_now_ms(shard) + 1000;
-    settle(shard, server, true);
+    settle(shard, server, !is_left);
 }
 
 // Serves the arrivals at /mcp, which don't wait for a slow server. All other arrivals wait for the answer.
@@ -317,6 +334,23 @@ bool mcp_era_wait_for_tools(struct shard *shard, const struct mcp_arrival *arriv
         return false;
     (void)wait_at(shard, arrival, post, server);
     return true;
+}
+
+void mcp_era_review(struct shard *shard) {
+    assert(shard->index == 0);
+    LIST_EACH (struct mcp_server, server, &mcp_http_of(shard)->servers, link) {
+        struct list waits;
+        list_init(&waits);
+        LIST_EACH (struct mcp_wait, wait, &server->waits, link) {
+            const struct user *user = wait->post.exchange->user;
+            if (!user || authz_calls_server(user, server->name, server->name_bytes))
+                continue;
+            list_remove(&wait->link);
+            list_append(&waits, &wait->link);
+        }
+        while (!list_empty(&waits))
+            serve_one(shard, list_entry(waits.next, struct mcp_wait, link));
+    }
 }
 
 void mcp_era_forget(struct shard *shard) {

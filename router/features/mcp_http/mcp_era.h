@@ -21,6 +21,8 @@ bool mcp_era_wait_for_tools(struct shard *shard, const struct mcp_arrival *arriv
                             const struct mcp_post *post, const char *name, size_t bytes);
 // Ends the wait of an arrival whose connection has gone. The caller ends the exchange.
 void mcp_era_leave(struct shard *shard, struct mcp_exchange *exchange);
+// Serves arrivals again, which are refused then, if their user may not call the server any more.
+void mcp_era_review(struct shard *shard);
 // Forgets all eras, since other programs may run now.
 void mcp_era_forget(struct shard *shard);
 // Refuses all waiting arrivals, because the hub ends.

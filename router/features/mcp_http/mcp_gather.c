@@ -89,16 +89,22 @@ static void abandoned(struct shard *shard, struct mcp_call *call, struct parcel 
     mcp_call_free(shard, call);
 }
 
-// Gives up a part's call if another client makes that call. The gather's own client frees its own calls.
-static void abandon(struct shard *shard, const struct mcp_gather *gather, struct mcp_part *part) {
+// Gives up a part's call, unless the part has ended.
+static void give_up(struct shard *shard, struct mcp_part *part) {
     struct mcp_call *call = part->call;
     assert(shard->index == 0);
-    if (!call || call->client == gather->call->client)
+    if (!call)
         return;
     part->call = NULL;
     call->part_of = NULL;
     call->answered = abandoned;
     mcp_call_cancel(shard, call);
+}
+
+void mcp_gather_abandon(struct shard *shard, struct mcp_gather *gather) {
+    for (uint32_t index = 0; index < gather->count; index++)
+        give_up(shard, &gather->parts[index]);
+    gather->open = 0;
 }
 
 static void note_refused(struct shard *shard, const struct mcp_gather *gather) {
@@ -114,8 +120,10 @@ void mcp_gather_free(struct shard *shard, struct mcp_gather *gather) {
     if (gather->is_unsent_call || gather->error)
         note_refused(shard, gather);
     for (uint32_t index = 0; index < gather->count; index++) {
-        abandon(shard, gather, &gather->parts[index]);
-        for (struct parcel *parcel; (parcel = parcel_list_take(&gather->parts[index].answers));)
+        struct mcp_part *part = &gather->parts[index];
+        if (part->call && part->call->client != gather->call->client) // the own client frees its own calls
+            give_up(shard, part);
+        for (struct parcel *parcel; (parcel = parcel_list_take(&part->answers));)
             send_release(shard, parcel);
     }
     buffer_drop(gather->frame.buffer);
