@@ -206,11 +206,8 @@ static const char *set_list(struct sections *sections, struct section *section, 
     return expected;
 }
 
-static const char *set_key(struct sections *sections, struct section *section, const char *name,
+static const char *set_key(struct sections *sections, struct section *section, const struct key *key,
                            char *value) {
-    const struct key *key = find_key(name);
-    if (!key)
-        return "a key of users and roles; patchbay-users(5) lists them";
     if (section->is_role && (key->kind == KEY_CREDENTIAL || key->kind == KEY_ROLES))
         return "a key of users; a role can't have it";
     if (key->kind == KEY_CREDENTIAL)
@@ -250,11 +247,14 @@ static const char *take_line(struct sections *sections, const struct ini_line *l
         return line->expected;
     if (line->kind == INI_SECTION)
         return begin_section(sections, line->key);
-    sections->key = line->key;
+    const struct key *key = find_key(line->key);
+    sections->key = key ? key->name : ini_shown_key(line->key);
     if (sections->sections.count == 0)
         return "[user NAME] or [role NAME] before it";
+    if (!key)
+        return "a key of users and roles; patchbay-users(5) lists them";
     ini_cut_comment(line->value);
-    return set_key(sections, sections_at(sections, sections->sections.count - 1), line->key, line->value);
+    return set_key(sections, sections_at(sections, sections->sections.count - 1), key, line->value);
 }
 
 static void read_lines(struct sections *sections) {

@@ -56,6 +56,16 @@ char *ini_unquote(char *value) {
     return value + 1;
 }
 
+const char *ini_shown_key(char *key) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
+    enum { SHOWN_BYTES_MAX = 32 };
+    size_t bytes = strspn(key, letters);
+    if (bytes == 0 || bytes > SHOWN_BYTES_MAX || (key[bytes] && !is_blank(key[bytes])))
+        return NULL;
+    key[bytes] = '\0';
+    return key;
+}
+
 void ini_begin(struct ini *ini, char *text, size_t bytes, bool is_bounded) {
     static const char mark[] = "\xef\xbb\xbf";
     bool is_marked = bytes >= sizeof mark - 1 && memcmp(text, mark, sizeof mark - 1) == 0;

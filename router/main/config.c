@@ -387,7 +387,8 @@ static void take_key(struct config *config, const struct ini_line *line) {
     const char *value = ini_unquote(line->value);
     uint32_t given_line = option && !(option->traits & OPTION_REPEATS) ? line_given_here(config, option) : 0;
     if (!option) {
-        config_complain(config, line->key, "expected a key that there is; patchbayd --help lists them");
+        config_complain(config, ini_shown_key(line->key),
+                        "expected a key that there is; patchbayd --help lists them");
     } else if (option->traits & OPTION_ARGUMENT) {
         config_complain(config, line->key, "expected --%s on the command line: no file may have the key",
                         line->key);
@@ -412,6 +413,17 @@ static bool may_have_semicolon(const char *key) {
     return strcmp(key, "command") == 0 || is_variable(key);
 }
 
+// Returns the part of a key of a child's section that a fault may show, as ini_shown_key does, and a variable's name.
+static const char *shown_child_key(char *key) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    enum { NAME_BYTES_MAX = 64 };
+    size_t word = is_variable(key) ? 3 : strncmp(key, "secret", 6) == 0 ? 6 : 0;
+    const char *name = key + word + strspn(key + word, " \t");
+    size_t bytes = strspn(name, letters);
+    bool is_name = name > key + word && word > 0 && bytes > 0 && bytes <= NAME_BYTES_MAX && !name[bytes];
+    return is_name ? key : ini_shown_key(key);
+}
+
 static bool was_hidden(const char *key, const char *value) {
     return is_variable(key) ? strcmp(value, CONFIG_HIDDEN) == 0
                             : !strcmp(key, "command") && config_is_hidden(value);
@@ -425,13 +437,13 @@ static void take_child_key(struct config *config, const struct ini_line *line) {
     const char *expected = was_hidden(line->key, value)
                                ? "a value: " CONFIG_HIDDEN " stands for one that was not shown"
                                : child_section_set(config->section, line->key, value);
-    if (expected && given)
-        config_complain(config, line->key, "expected a key that is given once: line %u gives it, too",
-                        given->line);
-    else if (expected)
-        config_complain_of_value(config, line->key, child_settings_may_show(line->key) ? value : NULL,
-                                 expected);
+    bool may_show = child_settings_may_show(line->key);
     note_child(config, child, line->key);
+    if (expected && given)
+        config_complain(config, shown_child_key(line->key),
+                        "expected a key that is given once: line %u gives it, too", given->line);
+    else if (expected)
+        config_complain_of_value(config, shown_child_key(line->key), may_show ? value : NULL, expected);
 }
 
 static void end_section(struct reading *reading) {
@@ -451,7 +463,7 @@ static void end_section(struct reading *reading) {
     reading->part = PART_SKIPPED;
 }
 
-static void begin_section(struct reading *reading, const char *section) {
+static void begin_section(struct reading *reading, char *section) {
     static const char kind[] = "child";
     struct config *config = reading->config;
     size_t blanks =
@@ -459,7 +471,7 @@ static void begin_section(struct reading *reading, const char *section) {
     reading->section_line = config->line;
     reading->section_faults = config->faults;
     if (blanks == 0) {
-        config_complain(config, section, "expected [child NAME]: there are no other sections");
+        config_complain(config, ini_shown_key(section), "expected [child NAME]: there are no other sections");
         return;
     }
     const char *name = section + sizeof kind - 1 + blanks;
@@ -471,7 +483,7 @@ static void begin_section(struct reading *reading, const char *section) {
     }
     const char *expected = child_section_begin(config->settings.children, name, &config->section);
     if (expected) {
-        config_complain(config, section, "expected %s", expected);
+        config_complain(config, kind, "expected %s", expected);
         return;
     }
     reading->part = PART_CHILD;

@@ -227,9 +227,8 @@ test('nothing is bound, connected to or written', inFolder((folder) => {
 }));
 
 test('values that steer a terminal are escaped', inFolder((folder, write) => {
-  const { stderr } = check(...ANY, '--config', write('hub.ini', 'a\u001b[2Jb = 1\nmax-batch = \u0007\n'));
-  assert.deepEqual(linesOf(stderr, folder).map((line) => line.slice(0, 40)), ['hub.ini:1: a\\x1b[2Jb: expected a key tha', 'hub.ini:2: max-batch: expected a number,']);
-  assert.match(stderr, /not '\\x07'/);
+  const { stderr } = check(...ANY, '--config', write('hub.ini', 'max-queue = a\u001b[2Jb\nmax-batch = \u0007\n'));
+  assert.match(stderr, /^\S+:1: max-queue: .*, not 'a\\x1b\[2Jb'\n\S+:2: max-batch: .*, not '\\x07'\n$/);
 }));
 
 // --- --print-config
@@ -342,6 +341,20 @@ test('a child that is named twice, a key that is given twice, and a value that c
     '--hub-name: expected 1 to 64 printable ASCII characters without quotes and backslashes',
     '--user: nobody-at-all: expected a user of this machine: there is no such user',
   ]]);
+}));
+
+test('a key, or a section, that there is not is shown up to its first blank, and a credential in its place is not', inFolder((folder, write) => {
+  const unknown = 'expected a key that there is; patchbayd --help lists them', child = 'expected a key of children; patchbay.conf(5) lists them';
+  const section = 'expected [child NAME]: there are no other sections', name = 'expected the name of an agent as the child\'s: 1 to 255 letters, digits and - _ . : /';
+  const lines = ['[child a]', 'command --token s3cret --x = 1', '--token s3cret = x', 'set TOKEN s3cret = x', 's3cret = x', 'set s3cret-x =', '[extension b=s3cret]', '[s3cret]', '[child b=s3cret]', '[childx s3cret]', ''];
+  const { status, stderr } = check(...ANY, '--config', write('hub.ini', lines.join('\n')));
+  assert.deepEqual([status, linesOf(stderr, folder)], [2, [`hub.ini:2: command: ${child}`, `hub.ini:3: --token: ${child}`, 'hub.ini:4: set: expected the name of a variable behind set or secret', `hub.ini:5: ${child}`,
+    `hub.ini:7: extension: ${section}`, `hub.ini:8: ${section}`, `hub.ini:9: child: ${name}`, `hub.ini:10: childx: ${section}`]]);
+  const option = check(...ANY, '--config', write('hub.ini', 'nats s3cret = x\ns3cret = x\nextension = --token=s3cret\n'));
+  assert.deepEqual([option.status, linesOf(option.stderr, folder)], [2, [`hub.ini:1: nats: ${unknown}`, `hub.ini:2: ${unknown}`, 'hub.ini:3: extension: expected NAME=COMMAND']]);
+  const users = check(...ANY, '--users', write('users', `[user a]\ntoken s3cret = x\ns3cret=x\ntoken = sha256:${'0'.repeat(64)}\n`));
+  const expected = 'expected a key of users and roles; patchbay-users(5) lists them';
+  assert.deepEqual([users.status, linesOf(users.stderr, folder)], [2, [`users:2: token: ${expected}`, `users:3: ${expected}`]]);
 }));
 
 test('a comment stands behind each value but a command and a variable, which may have a semicolon', inFolder((folder, write) => {

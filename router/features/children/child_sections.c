@@ -62,7 +62,8 @@ const char *child_section_read_option(struct hub_settings *settings, const char 
     struct child_settings *section;
     assert(strcmp(name, "extension") == 0);
     (void)name;
-    if (!text[bytes] || bytes >= sizeof child)
+    if (!text[bytes] || bytes >= sizeof child ||
+        *text == '-') // an option of the command, whose name is missing
         return "NAME=COMMAND";
     memcpy(child, text, bytes);
     child[bytes] = '\0';
