@@ -362,7 +362,7 @@ void events_publish(struct shard *shard, const struct message *message) {
     stats_count(&shard->stats, COUNT_EVENTS_RECEIVED);
     if (!events_read_name(shard, message, name, &name_bytes))
         return;
-    if (__builtin_expect(shard->hub->settings.cluster != NULL, false))
+    if (__builtin_expect(hub_has_cluster(shard->hub), false))
         events_cross(shard, message, name, name_bytes);
     // Where users are on, each bears its user's name, and is counted. An observed event goes by itself, too.
     if (!message_is_request(message) && event_run_takes(message->frame) && !shard->settings->users &&

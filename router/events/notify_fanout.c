@@ -112,7 +112,7 @@ static bool notify_all(struct shard *shard, const struct message *message) {
         if (agent->home->told != shard->agents.tellings)
             notify_agent(shard, message, agent);
     }
-    if (__builtin_expect(shard->hub->settings.cluster != NULL, false))
+    if (__builtin_expect(hub_has_cluster(shard->hub), false))
         cross(shard, message);
     return named;
 }

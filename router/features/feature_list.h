@@ -15,7 +15,8 @@
     X(FEATURE_OBSERVE, observe_feature)                                                                      \
     X(FEATURE_OBSERVE_WATCH, observe_watch_feature)                                                          \
     X(FEATURE_HTTP, http_feature)                                                                            \
-    X(FEATURE_AUDIT, audit_feature)
+    X(FEATURE_AUDIT, audit_feature)                                                                          \
+    X(FEATURE_NATS, nats_feature)
 
 enum feature_number {
 #define X(number, registration) number,

@@ -56,7 +56,7 @@ bool remote_target_find(const struct shard *shard, const struct message *message
     bool skips_first = message->retry && message->retry->first_over;
     bool is_known = none == ERROR_AGENT_NOT_FOUND || none == ERROR_TOOL || none == ERROR_METHOD_NOT_FOUND ||
                     none == ERROR_GOVERNANCE_VIOLATION;
-    if (!shard->hub->settings.cluster || message->origin)
+    if (!hub_has_cluster(shard->hub) || message->origin)
         return false;
     if (!is_known && (!verdict->stands_in || skips_first))
         return false;
@@ -75,7 +75,7 @@ bool remote_target_find(const struct shard *shard, const struct message *message
 bool remote_target_find_all(const struct shard *shard, const struct message *message, enum subject_kind kind,
                             const char *name, size_t name_bytes, struct remote_target *out) {
     assert(kind == SUBJECT_EVENT || kind == SUBJECT_NOTICE);
-    if (!shard->hub->settings.cluster || message->origin || !remote_target_link(shard))
+    if (!hub_has_cluster(shard->hub) || message->origin || !remote_target_link(shard))
         return false;
     *out = (struct remote_target){.kind = kind};
     out->bytes = subject_escape(out->token, name, name_bytes);
@@ -285,7 +285,7 @@ static struct hub_envelope envelope_of(struct shard *shard, const struct message
     struct hub_envelope envelope = {.subject = subject, .reply = reply, .source = source_of(shard, message)};
     const struct hub_settings *settings = shard->settings;
     const struct realm *realm = to->is_former ? &settings->previous : &settings->realm;
-    const char *cluster = shard->hub->settings.cluster->name;
+    const char *cluster = shard->hub->settings.cluster.name;
     assert(!message->origin && (to->kind == SUBJECT_DECIDE) == (to->hub != NULL));
     envelope.source.time_ms = time_ms;
     envelope.subject_bytes = to->hub ? subject_write_hub(subject, cluster, to->hub, to->kind, 0)

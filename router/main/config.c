@@ -15,7 +15,6 @@
 #include "io/log.h"
 #include "io/plain_file.h"
 #include "router/features/children/child_sections.h"
-#include "router/main/config_cluster.h"
 #include "router/main/config_fault.h"
 #include "router/main/config_options.h"
 #include "router/main/config_values.h"
@@ -209,9 +208,14 @@ enum config_result config_read(struct config *config, int argc, char **argv, uin
     check_memory(config);
     judge_listeners(config);
     check_tls(config);
-    config_check_cluster(config);
     check_features(config);
     return config->faults == 0 ? CONFIG_RUN : CONFIG_BAD;
+}
+
+void config_drop(struct config *config) {
+    for (unsigned number = 0; number < FEATURES_MAX; number++)
+        if (features_all[number] && features_all[number]->drop_settings)
+            features_all[number]->drop_settings(&config->settings);
 }
 
 void config_deinit(struct config *config) {
@@ -225,6 +229,7 @@ void config_deinit(struct config *config) {
     child_settings_drop_all(config->settings.children);
     config->section = NULL;
     config->settings.children = NULL;
+    config_drop(config);
 }
 
 // --- SIGHUP
@@ -269,13 +274,11 @@ static bool is_same(const struct option *option, const struct config *now, const
     case OPTION_ADDRESS:
         return is_same_http(now, fresh);
     case OPTION_TEXT:
+        if (option->computed) // the value may have been computed from another option
+            return strcmp(given_text(now, option), given_text(fresh, option)) == 0;
         return strcmp((const char *)now + option->offset, (const char *)fresh + option->offset) == 0;
     case OPTION_PARSED:
         return strcmp(given_text(now, option), given_text(fresh, option)) == 0;
-    case OPTION_NATS:
-    case OPTION_CLUSTER:
-        return config_is_same_cluster(now, fresh) ||
-               strcmp(given_text(now, option), given_text(fresh, option)) == 0;
     default:
         return memcmp((const char *)now + option->offset, (const char *)fresh + option->offset,
                       option->bytes) == 0;
@@ -287,10 +290,6 @@ static bool is_same(const struct option *option, const struct config *now, const
 static bool is_fixed(const struct option *option, const struct config *now, const struct config *fresh) {
     if (option->offset == offsetof(struct config, users) && option->kind == OPTION_TEXT)
         return (now->users[0] == '\0') != (fresh->users[0] == '\0');
-    // A hub's name means nothing without a cluster, and has no default then.
-    bool has_cluster = now->cluster.name[0] != '\0' && fresh->cluster.name[0] != '\0';
-    if (option->offset == offsetof(struct config, cluster.hub_name) && !has_cluster)
-        return false;
     bool is_read_again = option->traits & (OPTION_RELOADS | OPTION_ARGUMENT);
     return !is_read_again && !is_same(option, now, fresh);
 }

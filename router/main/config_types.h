@@ -6,7 +6,6 @@
 #include "core/log/log_event.h"
 #include "io/address.h"
 #include "router/engine/shard/hub.h"
-#include "router/features/cluster/cluster_settings.h"
 
 struct option;
 
@@ -44,9 +43,6 @@ struct config {
     bool check;                    // check the configuration, and end
     bool prints;                   // print the configuration in force, and end
     const char *files_read[CONFIG_FILES_MAX];
-    struct hub_cluster cluster; // settings.cluster points here; an empty name: there is no cluster
-    struct cluster_settings cluster_settings;              // cluster.settings points here
-    char nats_creds[PATH_MAX], nats_authorities[PATH_MAX]; // empty: not given
     enum log_format log_format;
     enum log_level log_level;                 // the highest level that is logged
     bool insecure;                            // serve TCP addresses that other machines can reach

@@ -6,7 +6,6 @@
 
 #include "io/passed_sockets.h"
 #include "router/engine/shard/transport.h"
-#include "router/main/config_cluster.h"
 #include "router/main/config_fault.h"
 #include "router/main/config_options.h"
 #include "router/main/features.h"
@@ -136,10 +135,6 @@ bool config_set(struct config *config, const struct option *option, const char *
         return set_http(config, option, text);
     case OPTION_TEXT:
         return set_text(config, option, text);
-    case OPTION_NATS:
-        return config_nats(config, text);
-    case OPTION_CLUSTER:
-        return config_cluster(config, text);
     case OPTION_PARSED:
         return set_parsed(config, option, text);
     default:

@@ -36,10 +36,9 @@
 #include "router/engine/turn/turn.h"
 #include "router/engine/turn/watchdog.h"
 #include "router/main/config.h"
+#include "router/main/config_arguments.h"
 #include "router/main/config_check.h"
-#include "router/main/config_cluster.h"
 #include "router/main/config_fault.h"
-#include "router/main/config_secrets.h"
 #include "router/main/config_users.h"
 #include "router/main/features.h"
 #include "router/main/listen_sockets.h"
@@ -59,7 +58,6 @@ struct program {
     struct hub *hub;
     int manager;                             // the service manager's socket (io/notify.h)
     struct keeper keeper;                    // runs only if there may be children
-    struct resolver resolver;                // runs only if servers' names may have to be looked up
     struct resolver resolvers[FEATURES_MAX]; // for features that look names up, by number
     struct listen_sockets listening;
     cpu_set_t cores;
@@ -416,8 +414,19 @@ static bool read_keys(const struct config *config, struct secure_source **secure
     return !files.certificate[0];
 }
 
-static bool prepare_cluster(struct config *config) {
-    return !config->settings.cluster || config_prepare_cluster(config);
+// Has each feature read the files that its options name. Returns false if one can't be used; each fault has been named
+// then.
+static bool prepare_features(struct config *config) {
+    char fault[FEATURE_FAULT_BYTES];
+    bool fit = true;
+    for (unsigned number = 0; number < FEATURES_MAX; number++) {
+        const struct feature *feature = features_all[number];
+        const char *option =
+            feature && feature->prepare_settings ? feature->prepare_settings(&config->settings, fault) : NULL;
+        if (option)
+            fit = config_complain_of(config, option, "%s", fault);
+    }
+    return fit;
 }
 
 // Reads the users file to name its faults, and keeps nothing. Returns whether the file can be used.
@@ -432,13 +441,13 @@ static bool are_users_fit(const struct config *config) {
     return users != NULL;
 }
 
-// Returns whether the users file, the files of TLS and the files of the cluster can be used. Names the faults of all of
+// Returns whether the users file, the files of TLS and the files of features can be used. Names the faults of all of
 // them.
 static bool are_names_fit(struct config *config) {
     assert(!config->settings.users && !config->settings.secure);
     bool fit = are_users_fit(config);
     fit &= read_keys(config, &config->settings.secure);
-    return prepare_cluster(config) && fit;
+    return prepare_features(config) && fit;
 }
 
 // Reads the users file again, if the hub was started with one. If the new configuration names no users file, reads the
@@ -534,7 +543,7 @@ static int serve(struct program *program, struct config *config) {
     bool fit = read_keys(config, &config->settings.secure);
     // The sandbox would hide the file later. are_users_fit names the fault.
     fit &= !config->users[0] || plain_file_check(config->users) == 0;
-    if (!prepare_cluster(config) || !fit) {
+    if (!prepare_features(config) || !fit) {
         (void)are_users_fit(config);
         return STATUS_UNUSABLE;
     }
@@ -559,7 +568,7 @@ static int serve(struct program *program, struct config *config) {
     int status = run_shards(program, config->settings.shard_count);
     status |= atomic_load(&program->hub->failed);
     hub_destroy(program->hub);
-    secure_source_drop(config->cluster_settings.authorities);
+    config_drop(config);
     return status;
 }
 
@@ -612,15 +621,13 @@ static int fork_resolver(struct program *program, struct config *config, unsigne
 // must not have. Returns false if one can't be forked; the error has been logged then.
 static bool fork_helpers(struct program *program, struct config *config) {
     const struct privdrop_user *user = sandbox_user(&program->sandbox);
-    assert(!program->keeper.process && !program->resolver.process && !program->hub);
+    assert(!program->keeper.process && !program->hub);
     int failed = may_have_children(config) ? keeper_fork(&program->keeper, user) : 0;
     if (failed) {
         log_write(LOG_FAILED, LOG_NO_FIELDS, "the keeper of children can't be started: %s",
                   strerror(-failed));
         return false;
     }
-    failed = config_needs_resolver(config) ? resolver_fork(&program->resolver, user) : 0;
-    config->cluster_settings.resolver = program->resolver.process ? &program->resolver : NULL;
     for (unsigned number = 0; number < FEATURES_MAX && !failed; number++)
         failed = fork_resolver(program, config, number);
     if (failed)
@@ -631,8 +638,6 @@ static bool fork_helpers(struct program *program, struct config *config) {
 static void close_helpers(struct program *program) {
     if (program->keeper.process)
         keeper_close(&program->keeper);
-    if (program->resolver.process)
-        resolver_close(&program->resolver);
     for (unsigned number = 0; number < FEATURES_MAX; number++)
         if (program->resolvers[number].process)
             resolver_close(&program->resolvers[number]);
@@ -656,7 +661,7 @@ int main(int argc, char **argv) {
     memory_begin();
     tls_begin();
     program.argc = argc;
-    program.argv = config_keep_arguments(argc, argv);
+    program.argv = config_arguments_keep(argc, argv);
     if (!program.argv) {
         log_write(LOG_FAILED, LOG_NO_FIELDS, "memory is used up");
         return STATUS_FAILED;

@@ -21,7 +21,6 @@
 
 #include "io/log.h"
 #include "router/main/config_fault.h"
-#include "router/main/config_secrets.h"
 
 static const char *const wall_names[] = {[SANDBOX_LAYER_PRIVILEGES] = "privileges",
                                          [SANDBOX_LAYER_FILES] = "files",
@@ -74,8 +73,9 @@ static bool add_files(struct sandbox *sandbox, const struct config *config) {
         fits = fits && (!*keys[at] || add_read(sandbox, keys[at]));
     if (config->users[0])
         fits = fits && add_read(sandbox, config->users);
-    if (config->nats_creds[0])
-        fits = fits && add_read(sandbox, config->nats_creds);
+    for (unsigned number = 0; number < FEATURES_MAX; number++)
+        if (config->settings.sandbox.files[number])
+            fits = fits && add_read(sandbox, config->settings.sandbox.files[number]);
     if (config->settings.journal)
         fits = fits && add_file(sandbox, config->settings.journal, FOLDER_WRITE);
     for (uint32_t at = 0; at < config->listener_count; at++) {
@@ -89,7 +89,7 @@ static bool add_files(struct sandbox *sandbox, const struct config *config) {
 bool sandbox_plan(struct sandbox *sandbox, const struct config *config) {
     assert(!sandbox->folder_count && !sandbox->read_count);
     sandbox->mode = config->settings.sandbox.mode;
-    sandbox->secret = config->tls_certificate[0] || config->users[0] || config_cluster_is_secret(config);
+    sandbox->secret = config->tls_certificate[0] || config->users[0] || config->settings.sandbox.has_secret;
     if (!add_files(sandbox, config)) {
         log_write(LOG_FAILED, LOG_NO_FIELDS,
                   "--sandbox: expected at most 32 files in 64 folders, each with a path of up to 4095 bytes");

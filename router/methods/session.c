@@ -47,7 +47,7 @@ static void put_capabilities(struct text *out, const struct shard *shard) {
         text_put(out, "\"");
     }
     text_put(out, shard->settings->users ? ",\"users\":true" : "");
-    text_put(out, shard->hub->settings.cluster ? ",\"cluster\":true" : "");
+    text_put(out, hub_has_cluster(shard->hub) ? ",\"cluster\":true" : "");
     text_put(out, shard->hub->settings.http_host[0] ? ",\"http\":true" : "");
     text_put(out, has_mcp(shard->settings) ? ",\"mcp\":true" : "");
     text_put(out, ",\"events\":true}");
@@ -143,7 +143,7 @@ size_t attach_read(const struct message *message, char name[AGENT_ID_BYTES_MAX],
 bool attach_seeks(const struct shard *shard, const struct message *message) {
     char name[AGENT_ID_BYTES_MAX];
     bool end_detaches;
-    if (!shard->hub->settings.cluster || !message_is_request(message))
+    if (!hub_has_cluster(shard->hub) || !message_is_request(message))
         return false;
     size_t bytes = attach_read(message, name, &end_detaches);
     return bytes > 0 && !agents_find(&shard->agents, name, bytes);

@@ -18,7 +18,7 @@ struct where {
 };
 
 static void put_where(struct text *out, const struct shard *shard, const struct where *where) {
-    const struct hub_cluster *cluster = shard->hub->settings.cluster;
+    const struct hub_cluster *cluster = &shard->hub->settings.cluster;
     if (!where->is_known)
         return;
     text_put(out, ",\"hub\":");
@@ -27,7 +27,7 @@ static void put_where(struct text *out, const struct shard *shard, const struct 
     else
         text_put(out, "null");
     text_put(out, ",\"hubName\":");
-    if (cluster)
+    if (hub_has_cluster(shard->hub))
         text_string(out, cluster->hub_name, strlen(cluster->hub_name));
     else
         text_put(out, "null");
@@ -359,7 +359,7 @@ void directory_agents(struct shard *shard, const struct message *message) {
         !agent_params_read_cluster(shard, message, &in_cluster) || !message_is_request(message))
         return;
     assert(bytes <= sizeof capability);
-    if (in_cluster && shard->hub->settings.cluster)
+    if (in_cluster && hub_has_cluster(shard->hub))
         query_hubs(shard, message, capability, bytes);
     else
         answer_here(shard, message, select_agents(shard, authz_user(shard, message->peer), capability, bytes),

@@ -117,7 +117,7 @@ static void registry_settle(struct shard *shard, struct order *order) {
 // connection's later orders don't wait.
 static void confirm(struct shard *shard, struct order *order) {
     assert(order->stage == ORDER_APPLIED); // a failed registration is an unregistration by now
-    if (order->kind != ORDER_REGISTER || !order->request_id || !shard->hub->settings.cluster) {
+    if (order->kind != ORDER_REGISTER || !order->request_id || !hub_has_cluster(shard->hub)) {
         registry_settle(shard, order);
         return;
     }

@@ -230,7 +230,7 @@ void subscribe(struct shard *shard, const struct message *message) {
     if (!make_entries(shard, message, list))
         return;
     set_asked(shard, message, list, true);
-    if (shard->hub->settings.cluster && shard->index)
+    if (hub_has_cluster(shard->hub) && shard->index)
         shard_wake(shard, 0); // shard 0 tells the other hubs that this hub has subscribers to presence
     answer_in_force(shard, message);
 }

@@ -241,7 +241,7 @@ static bool names_remote_agent(const struct shard *shard, const struct message *
                                const struct rules_message *criteria) {
     const struct rules_field *approver = &criteria->approver;
     bool skips_first = message->retry && message->retry->first_over;
-    return shard->hub->settings.cluster && !message->origin && !skips_first && !criteria->target.is_present &&
+    return hub_has_cluster(shard->hub) && !message->origin && !skips_first && !criteria->target.is_present &&
            rules_read_approver(criteria) && approver->text &&
            !agents_find(&shard->agents, approver->text, approver->bytes);
 }

@@ -23,7 +23,7 @@ void remote_attach_route(struct shard *shard, const struct message *message) {
     bool end_detaches;
     size_t bytes = attach_read(message, name, &end_detaches);
     struct reply_to to = message_reply_to(message);
-    assert(shard->hub->settings.cluster && bytes > 0 && message_is_request(message));
+    assert(hub_has_cluster(shard->hub) && bytes > 0 && message_is_request(message));
     if (!authz_attachment(shard, message, name, bytes))
         return;
     struct attach_query *query = quota_take(&shard->quota, sizeof *query + to.id_bytes + bytes);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "router/features/cluster/cluster_settings.h"
+#include "router/features/nats/cluster_settings.h"
 #include "tests/sim/kernel.h"
 
 enum { PIECE_MAX = 4096 };
@@ -220,8 +220,7 @@ void fleet_start(struct fleet *fleet, uint32_t index) {
     if (!site->cluster_settings)
         abort();
     settle_servers(fleet, site->cluster_settings);
-    site->cluster = (struct hub_cluster){.name = CLUSTER_NAME, .settings = site->cluster_settings};
-    site->settings.cluster = &site->cluster;
+    site->settings.cluster = (struct hub_cluster){.name = CLUSTER_NAME, .settings = site->cluster_settings};
     options.settings = &site->settings;
     site->index = index;
     if (fleet->options.prepare)

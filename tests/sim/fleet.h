@@ -33,7 +33,6 @@ struct fleet_options {
 struct site {
     struct world world;
     struct hub_settings settings;
-    struct hub_cluster cluster;
     struct cluster_settings *cluster_settings;
     bool runs;
     bool apart;                      // nothing passes between it and any server

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "io/tls.h"
 
 // --- Records
 
@@ -249,4 +250,10 @@ struct secure_source *toy_source_of(unsigned authorities) {
     made->source.cipher = &cipher;
     atomic_init(&made->source.references, 1);
     return &made->source;
+}
+
+// Hubs of the simulator read no files of authorities.
+struct secure_source *tls_read_authorities(const char *path, char *why, size_t capacity) {
+    (void)path, (void)why, (void)capacity;
+    return toy_source();
 }

@@ -43,7 +43,7 @@ enum {
     FEATURE_KINDS_MAX = 16,
     FEATURE_COUNTERS_MAX = 16,
     FEATURE_GAUGES_MAX = 8,
-    FEATURE_FAULT_BYTES = 512
+    FEATURE_FAULT_BYTES = 4608 // a path, and why its file can't be used
 };
 #define FEATURE_KIND(number, kind) ((uint8_t)(FEATURE_KINDS_FROM + (number)*FEATURE_KINDS_MAX + (kind)))
 // A feature's own tokens, with which the kernel reports events for the feature. They are above the engine's tokens
@@ -294,6 +294,11 @@ struct feature {
     // Returns NULL, or the name of an option that can't be used, and writes the reason to `fault`.
     const char *(*check_settings)(struct hub_settings *settings, bool insecure,
                                   char fault[FEATURE_FAULT_BYTES]);
+    // Reads the files that the complete settings name: at start, before the sandbox hides files, and for --check. Returns
+    // NULL, or the name of an option whose file can't be used, and writes the reason to `fault`.
+    const char *(*prepare_settings)(struct hub_settings *settings, char fault[FEATURE_FAULT_BYTES]);
+    // Frees what the functions above have made for the settings. Must bear several calls.
+    void (*drop_settings)(struct hub_settings *settings);
     // Returns whether the feature must look names up. The program then makes settings->resolvers[number].
     bool (*needs_resolver)(const struct hub_settings *settings);
     // Rows of counters, up to FEATURE_COUNTERS_MAX, and of gauges, up to FEATURE_GAUGES_MAX (stats.h), each ended by a

@@ -120,7 +120,7 @@ bool hub_accepts_limits(const struct hub *hub, const struct limits *limits,
 // Keeps the realm before a reload, so that hubs of that realm are served for the grace period.
 static void keep_previous(const struct hub *hub, struct hub_settings *fresh, uint64_t now_ms) {
     const struct hub_settings *before = hub_settings(hub);
-    uint64_t grace_ms = hub->settings.cluster ? hub->settings.cluster->realm_grace_ns / 1000000 : 0;
+    uint64_t grace_ms = hub_has_cluster(hub) ? hub->settings.cluster.realm_grace_ns / 1000000 : 0;
     fresh->previous = before->previous;
     fresh->previous_until_ms = before->previous_until_ms;
     if (realm_same(&fresh->realm, &before->realm))

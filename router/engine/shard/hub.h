@@ -67,13 +67,12 @@ struct hub_secrets {
 
 enum { HUB_DISPLAY_BYTES_MAX = 64 };
 
-// The cluster of hubs that the hub belongs to.
+// The cluster of hubs that the hub belongs to. An empty name: there is none.
 struct hub_cluster {
     char name[CLUSTER_NAME_BYTES_MAX + 1];
     char hub_name[HUB_DISPLAY_BYTES_MAX + 1]; // this hub's name in lists and logs
     uint64_t realm_grace_ns;                  // how long hubs of the former REALM are served; 0: not at all
-    // The addresses of NATS servers and the rest (router/features/cluster)
-    const struct cluster_settings *settings;
+    struct cluster_settings *settings; // the servers and the credentials (router/features/nats), or NULL
 };
 
 // The state of the sandbox (--sandbox), as hub/stats tells it.
@@ -81,7 +80,9 @@ enum sandbox_mode { SANDBOX_OFF, SANDBOX_ON, SANDBOX_REQUIRED };
 
 struct hub_sandbox {
     enum sandbox_mode mode;
-    bool may_dial; // the sandbox lets the hub connect to other addresses
+    bool may_dial;                   // the sandbox lets the hub connect to other addresses
+    bool has_secret;                 // a feature keeps credentials in the hub
+    const char *files[FEATURES_MAX]; // a file that a feature reads while the hub runs, by number; or NULL
     enum sandbox_layer_state layers[SANDBOX_LAYER_COUNT];
 };
 
@@ -123,8 +124,8 @@ struct hub_settings {
     enum governance approval_level;
     struct hub_secrets secrets;
     uint32_t process;
-    const struct hub_cluster *cluster; // NULL: this hub isn't part of a cluster
-    struct http_url collector_url;     // the collector of spans (router/features/trace); an empty host: none
+    struct hub_cluster cluster;
+    struct http_url collector_url; // the collector of spans (router/features/trace); an empty host: none
     // Of the features that look up host names, by number; NULL: none
     const struct resolver *resolvers[FEATURES_MAX];
     enum io_backend io;               // the backend that every shard opens
@@ -215,6 +216,11 @@ bool hub_accepts_limits(const struct hub *hub, const struct limits *limits,
 bool hub_reload(struct hub *hub, uint64_t now_ms);
 // Frees the hub. Every shard must have been closed.
 void hub_destroy(struct hub *hub);
+
+// Returns whether the hub is one of a cluster of hubs.
+static inline bool hub_has_cluster(const struct hub *hub) {
+    return hub->settings.cluster.name[0] != '\0';
+}
 
 static inline struct mailbox *hub_mailbox(struct hub *hub, uint32_t from, uint32_t to) {
     assert(from < hub->settings.shard_count && to < hub->settings.shard_count);

@@ -12,8 +12,6 @@ enum option_kind {
     OPTION_ADDRESS, // the address of the transport that names this option (transport.h), or `off`
     OPTION_CHOICE,  // one word of a closed set
     OPTION_TEXT,
-    OPTION_NATS,
-    OPTION_CLUSTER,
     OPTION_PARSED, // a text that the feature itself reads (feature.read_option)
     OPTION_SPIN,   // a time in whole nanoseconds
     OPTION_FLAG,

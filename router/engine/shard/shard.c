@@ -14,10 +14,10 @@ void shard_set_hub(struct shard *shard) {
     struct across *across = &shard->across;
     const struct hub *hub = shard->hub;
     char node[NODE_BYTES];
-    assert(hub->settings.cluster);
+    assert(hub_has_cluster(hub));
     hub_node(hub, node);
     hub_name_write(&across->hub, node, atomic_load_explicit(&hub->link_number, memory_order_relaxed));
-    answer_subject_write(&across->answers, hub->settings.cluster->name, &across->hub);
+    answer_subject_write(&across->answers, hub->settings.cluster.name, &across->hub);
 }
 
 void shard_set_link(struct shard *shard, uint64_t connection) {

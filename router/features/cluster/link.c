@@ -247,14 +247,14 @@ static struct link *make(struct shard *shard, const struct transport *transport)
     link->target = (struct attachment *)(link + 1);
     timer_init(&link->timer, FEATURE_KIND(FEATURE_CLUSTER, CLUSTER_TIMER_LINK));
     nats_subscriptions_init(&link->subscriptions, key, &shard->quota);
-    cluster_members_init(&link->members, shard->hub->settings.cluster->name, key, &shard->quota);
+    cluster_members_init(&link->members, shard->hub->settings.cluster.name, key, &shard->quota);
     outbound_request_init(&link->outbound, key, &shard->quota);
     inbound_request_init(&link->inbound, key, &shard->quota);
     return link;
 }
 
 bool link_open(struct shard *shard, const struct transport *transport) {
-    const struct cluster_settings *settings = shard->hub->settings.cluster->settings;
+    const struct cluster_settings *settings = shard->hub->settings.cluster.settings;
     struct claim_table *claims = claim_table_create(&shard->hub->settings.secrets.tables);
     struct link *link = claims ? make(shard, transport) : NULL;
     if (!link) {
@@ -263,7 +263,7 @@ bool link_open(struct shard *shard, const struct transport *transport) {
     }
     memcpy(link->servers, settings->servers, sizeof settings->servers);
     link->server_count = settings->server_count;
-    host_lookup_init(&link->lookup, shard->io, settings->resolver,
+    host_lookup_init(&link->lookup, shard->io, shard->hub->settings.resolvers[FEATURE_NATS],
                      FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_RESOLVER));
     shard->claims = claims;
     shard->states[FEATURE_CLUSTER] = link;

@@ -215,7 +215,7 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
                          hash_table_hash(message.subject.number, link->outbound.secret));
         pending_fetch(&shard->pending, message.subject.number);
     } else
-        subject_read(shard->hub->settings.cluster->name, message.bytes, said->subject, &message.subject);
+        subject_read(shard->hub->settings.cluster.name, message.bytes, said->subject, &message.subject);
     hub_header_read(message.bytes, said->headers, &message.header);
     if (message.subject.kind != SUBJECT_EVENT)
         events_flush(shard);
@@ -420,7 +420,7 @@ static const struct transport transport_nats = {
 // --- The registration
 
 static bool cluster_is_on(const struct hub_settings *settings) {
-    return settings->cluster != NULL;
+    return settings->cluster.name[0] != '\0';
 }
 
 static const char *cluster_start(struct shard *shard) {

@@ -27,7 +27,7 @@ static void announce(struct shard *shard, const struct held_message *held) {
     text_put(&body, "}}");
     if (!body.failed)
         events_announce(shard, held->source, held->user, RIGHTS_GATE_EVENT, &body);
-    if (!body.failed && shard->hub->settings.cluster)
+    if (!body.failed && hub_has_cluster(shard->hub))
         remote_route_announce(shard, NULL, &body);
     text_deinit(&body);
 }

@@ -64,7 +64,7 @@ size_t gate_json_write_checkpoint(const struct shard *shard, const struct checkp
     struct hub_name own;
     char node[NODE_BYTES];
     checkpoint_write(checkpoint, out);
-    if (!hub->settings.cluster || !number)
+    if (!hub_has_cluster(hub) || !number)
         return CHECKPOINT_BYTES;
     hub_node(hub, node);
     hub_name_write(&own, node, number);
@@ -82,7 +82,7 @@ bool gate_json_read_checkpoint(const struct shard *shard, const char *name, size
         return false;
     if (bytes == CHECKPOINT_BYTES)
         return true;
-    if (!shard->hub->settings.cluster || name[CHECKPOINT_BYTES] != '@' ||
+    if (!hub_has_cluster(shard->hub) || name[CHECKPOINT_BYTES] != '@' ||
         !hub_name_read(hub, name + CHECKPOINT_BYTES + 1, bytes - CHECKPOINT_BYTES - 1))
         return false;
     hub_node(shard->hub, node);

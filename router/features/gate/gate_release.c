@@ -51,7 +51,7 @@ void gate_release_route(struct shard *shard) {
 // With a users file, the hub that holds the message checks that.
 static bool decide_remote(struct shard *shard, const struct message *message) {
     struct gate_place place;
-    if (!shard->hub->settings.cluster || !gate_methods_remote(shard, message, &place))
+    if (!hub_has_cluster(shard->hub) || !gate_methods_remote(shard, message, &place))
         return false;
     if (!shard->settings->users && remote_route_holds(message->peer, place.checkpoint, place.bytes))
         refuse_right(shard, message, RULE_OWN);
