@@ -13,12 +13,20 @@
 
 #include "router/features/gate/gate.h"
 #include "tests/sim/kernel.h"
+#include "tests/sim/pack_count.h"
 #include "tests/sim/seeds.h"
 #include "tests/sim/toy.h"
 
 #define SECOND UINT64_C(1000000000)
 
-enum { ACTS = 160, PAYLOAD_BYTES = 30000, TIMEOUT_S = 300, ENDING_S = 45, HEALING_S = 45 };
+enum {
+    ACTS = 160,
+    PAYLOAD_BYTES = 30000,
+    TIMEOUT_S = 300,
+    ENDING_S = 45,
+    HEALING_S = 45,
+    RUNS_WITH_PACKS = 50
+};
 
 struct cluster_stage stage;
 struct sums sums;
@@ -565,6 +573,13 @@ static void run_seed(uint64_t seed) {
     play(seed, &out);
 }
 
+// That each of these requests ended once is checked of each letter.
+static void check_packs(uint64_t runs) {
+    if (runs >= RUNS_WITH_PACKS && !out.requests &&
+        (!pack_count_requests || !pack_count_answers || !pack_count_taken_out))
+        kernel_fail("no request or no answer was packed for the link, or none was taken out of a pack");
+}
+
 int main(int argc, char **argv) {
     static const struct seeds_flag flags[] = {{"--clean", &out.faults},     {"--no-requests", &out.requests},
                                               {"--no-events", &out.events}, {"--no-names", &out.names},
@@ -582,12 +597,16 @@ int main(int argc, char **argv) {
            " asked by them, %" PRIu64 " calls, %" PRIu64 " of %" PRIu64 " sessions begun, %" PRIu64
            " refusals in journals, %" PRIu64 " hubs frozen, %" PRIu64 " without beats, %" PRIu64
            " beats of another protocol, %" PRIu64 " of a former link, %" PRIu64 " told of agents, %" PRIu64
-           " in the end, %" PRIu64 " hubs half apart, %" PRIu64 " joined under load\n",
+           " in the end, %" PRIu64 " hubs half apart, %" PRIu64 " joined under load, %" PRIu64
+           " bursts, %" PRIu64 " requests and %" PRIu64 " answers packed for the link, %" PRIu64
+           " requests taken out of packs\n",
            runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
            sums.faults, sums.cancels, sums.progress, sums.strays, sums.strays_sure, sums.orders,
            sums.orders_crossed, sums.denied, sums.foreign, sums.strangers, sums.reloads, sums.revoked,
            sums.revoked_away, sums.held, sums.approved, sums.turned_down, sums.kids, sums.kids_ask,
            sums.calls, sums.started, sums.starts, sums.journaled, sums.frozen, sums.unbeaten,
-           sums.foreign_beats, sums.late_beats, sums.presence, sums.presence_sure, sums.halves, sums.joined);
+           sums.foreign_beats, sums.late_beats, sums.presence, sums.presence_sure, sums.halves, sums.joined,
+           sums.bursts, pack_count_requests, pack_count_answers, pack_count_taken_out);
+    check_packs(runs);
     return 0;
 }

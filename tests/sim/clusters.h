@@ -74,6 +74,7 @@ struct letter {
     bool sure;                   // nothing was wrong then
     bool peopled;                // and a receiver was there
     bool big, timed, cancelled;
+    bool bare; // it has no header field and no progress token, so that hubs may pack it
     int level; // that the letter requires
     int user;  // of the source; NOBODY: its hub has no users
     unsigned
@@ -233,7 +234,7 @@ struct sums {
     uint64_t letters, good, failed, crossed, events, copies, refused, replaced, faults, frozen, unbeaten,
         cancels, progress, strays, strays_sure, foreign_beats, late_beats, orders, orders_crossed, denied,
         foreign, strangers, reloads, revoked, revoked_away, held, approved, turned_down, kids, kids_ask,
-        calls, starts, started, journaled, presence, presence_sure, halves, joined;
+        calls, starts, started, journaled, presence, presence_sure, halves, joined, bursts;
 };
 extern struct sums sums;
 
@@ -269,6 +270,7 @@ void guest_unclaim(unsigned by, unsigned name);
 void guest_send(unsigned by, enum kind kind, enum address address, unsigned name);
 void guest_cancel(void);
 // Sends several requests, one behind the other, and cancels some. A hub sends requests of one turn to another hub together.
+// A burst of many bare requests leaves in packs.
 void guest_send_several(unsigned by, enum address address, unsigned name);
 // Asks for the agents of all hubs.
 void guest_list(unsigned by);

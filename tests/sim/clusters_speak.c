@@ -226,6 +226,7 @@ bool guest_wants(unsigned by, const struct letter *letter) {
 static void compose(char *body, size_t room, const struct letter *letter, unsigned tag) {
     static char filler[BIG_BYTES];
     char id[32] = "", where[64] = "";
+    const char *token = letter->bare ? "" : "\"workDoneToken\":\"t\",";
     size_t count = letter->big ? BIG_BYTES - 1 : random_below(&stage.random, 200);
     memset(filler, 'x', count);
     filler[count] = '\0';
@@ -241,10 +242,8 @@ static void compose(char *body, size_t room, const struct letter *letter, unsign
         snprintf(where, sizeof where, "\"targetAgent\":\"nobody\",");
     else if (letter->address == TO_KID)
         snprintf(where, sizeof where, "\"targetAgent\":\"kid-%u\",", letter->name);
-    snprintf(body, room,
-             "{\"jsonrpc\":\"2.0\",%s\"method\":\"%s\",\"params\":{\"tag\":%u,%s\"workDoneToken\":\"t\","
-             "\"x\":\"%s\"}}",
-             id, letter_method(letter), tag, where, filler);
+    snprintf(body, room, "{\"jsonrpc\":\"2.0\",%s\"method\":\"%s\",\"params\":{\"tag\":%u,%s%s\"x\":\"%s\"}}",
+             id, letter_method(letter), tag, where, token, filler);
 }
 
 // Some say what is the hubs' to say.
@@ -263,7 +262,7 @@ static void compose_fields(char fields[FIELDS_BYTES], const struct letter *lette
                  "Patchbay: 00112233445566778899aabbccddeeff-1 time=1 user=user-x agent=a-1\r\n");
 }
 
-void guest_send(unsigned by, enum kind kind, enum address address, unsigned name) {
+static void send_letter(unsigned by, enum kind kind, enum address address, unsigned name, bool bare) {
     static char body[BIG_BYTES + 1024];
     char fields[FIELDS_BYTES];
     struct guest *guest = &stage.guests[by];
@@ -277,9 +276,11 @@ void guest_send(unsigned by, enum kind kind, enum address address, unsigned name
     memcpy(letter->editions, stage.edition, sizeof letter->editions);
     for (unsigned site = 0; site < SITES_MAX; site++)
         letter->site_life[site] = stage.fleet.sites[site].lives;
-    letter->big = random_chance(&stage.random, 20);
-    letter->by_call = kind == KIND_REQUEST && !stage.probes && call_may() && random_chance(&stage.random, 60);
-    if (guest->http_owner.way == FRAMES && !stage.probes && !letter->by_call) {
+    letter->bare = bare;
+    letter->big = !bare && random_chance(&stage.random, 20);
+    letter->by_call =
+        !bare && kind == KIND_REQUEST && !stage.probes && call_may() && random_chance(&stage.random, 60);
+    if (guest->http_owner.way == FRAMES && !stage.probes && !letter->by_call && !bare) {
         letter->timed = kind == KIND_REQUEST && random_chance(&stage.random, 100);
         letter->level = kind != KIND_NEWS && address != TO_ALL && random_chance(&stage.random, 150)
                             ? 1 + (int)random_below(&stage.random, 3)
@@ -289,11 +290,17 @@ void guest_send(unsigned by, enum kind kind, enum address address, unsigned name
     letter->peopled = kind == KIND_NEWS || address == TO_NOBODY || letter_is_peopled(letter);
     compose(body, sizeof body, letter, tag);
     compose_fields(fields, letter);
+    if (bare)
+        fields[0] = '\0';
     if (letter->by_call)
         call_send(tag, body);
     else
         guest_say(guest, fields, body);
     sums.letters++;
+}
+
+void guest_send(unsigned by, enum kind kind, enum address address, unsigned name) {
+    send_letter(by, kind, address, name, false);
 }
 
 static void cancel(unsigned tag) {
@@ -313,9 +320,12 @@ void guest_cancel(void) {
 }
 
 void guest_send_several(unsigned by, enum address address, unsigned name) {
-    unsigned first = stage.letter_count, count = random_between(&stage.random, 2, 6);
+    bool is_burst = random_chance(&stage.random, 500);
+    unsigned first = stage.letter_count;
+    unsigned count = is_burst ? random_between(&stage.random, 8, 24) : random_between(&stage.random, 2, 6);
+    sums.bursts += is_burst;
     while (count-- > 0)
-        guest_send(by, KIND_REQUEST, address, name);
+        send_letter(by, KIND_REQUEST, address, name, is_burst);
     for (unsigned tag = first; tag < stage.letter_count; tag++)
         if (random_chance(&stage.random, 200))
             cancel(tag);
