@@ -11,9 +11,12 @@ const data = ({ json, text }) => {
 const came = (agentId, hub, capabilities = {}, governanceLevel = 'autonomous') => ['registered', { agentId, capabilities, governanceLevel, hub }];
 const left = (agentId, reason, hub) => ['left', { agentId, reason, hub }];
 
+// Other hubs hear of the first subscriber behind its answer. The question for their agents follows that: who is in no
+// complete list, and comes, is told.
 async function listens(hub, events = ['hub-agent-*']) {
   const peer = await hub.peer();
   assert.deepEqual((await peer.ask('hub/subscribe', { events })).result, { events });
+  await until('all hubs have said whom they have', async () => (await peer.ask('hub/agents', { cluster: true })).result.complete);
   return peer;
 }
 
