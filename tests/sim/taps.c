@@ -76,15 +76,16 @@ static bool matches_guest(const struct tapper *tapper, int guest) {
 
 // Whether the entry of a request must come, or may.
 static bool must_show(const struct tapper *tapper, const struct asked *asked) {
-    return matches(tapper->method, "work") && (!tapper->errors || asked->ending != RESULT) &&
+    return matches(tapper->method, traces_method(asked)) && (!tapper->errors || asked->ending != RESULT) &&
            !(tapper->errors && asked->ending == ABANDONED) &&
            (matches_guest(tapper, asked->source) ||
             (asked->was_seen && matches_guest(tapper, asked->target)));
 }
 
 static bool may_show(const struct tapper *tapper, const struct asked *asked) {
-    return matches(tapper->method, "work") && (matches_guest(tapper, asked->source) ||
-                                               (asked->target >= 0 && matches_guest(tapper, asked->target)));
+    return matches(tapper->method, traces_method(asked)) &&
+           (matches_guest(tapper, asked->source) ||
+            (asked->target >= 0 && matches_guest(tapper, asked->target)));
 }
 
 static void check_body(const struct tapper *tapper, const struct asked *asked, struct bit entry) {
@@ -125,6 +126,7 @@ static void take_entry(struct tapper *tapper, struct bit entry) {
     uint64_t number = bit_number(naive_find(entry, "sourceId")), n = bit_number(naive_find(entry, "n"));
     struct bit outcome = naive_find(entry, "outcome"), target = naive_find(entry, "target");
     bool has_ended = !bit_is(outcome, "null");
+    char method[32];
     if (naive_find(entry, "sourceId").bytes && bit_is(naive_find(entry, "sourceId"), "\"stranger\"")) {
         if (naive_find(entry, "body").bytes)
             fail_entry("the body of somebody who isn't known", entry);
@@ -141,7 +143,8 @@ static void take_entry(struct tapper *tapper, struct bit entry) {
     tapper->numbers[number] = n;
     if (!may_show(tapper, asked) || (tapper->errors && bit_is(outcome, "\"result\"")))
         fail_entry("what isn't wanted", entry);
-    if (!bit_is(naive_find(entry, "method"), "\"work\"") ||
+    snprintf(method, sizeof method, "\"%s\"", traces_method(asked));
+    if (!bit_is(naive_find(entry, "method"), method) ||
         !is_guest(naive_find(entry, "source"), asked->source) ||
         (target.bytes && !is_guest(target, asked->target)) ||
         bit_number(naive_find(entry, "bytes")) != strlen(asked->text))
@@ -223,7 +226,7 @@ static void put_pattern(char *out, size_t capacity, const char *key, const char 
 
 static void choose(struct tapper *tapper) {
     static const char *const agents[] = {NULL, NULL, "*", "guest-*", "guest-0", "guest-2", "nobody"};
-    static const char *const methods[] = {NULL, NULL, "work", "wo*", "other", "works*"};
+    static const char *const methods[] = {NULL, NULL, "work", "wo*", "other", "audit/*"};
     tapper->agent = agents[random_below(&dice, sizeof agents / sizeof *agents)];
     tapper->method = methods[random_below(&dice, sizeof methods / sizeof *methods)];
     tapper->body = random_chance(&dice, 500) ? random_between(&dice, 1, 300) : 0;

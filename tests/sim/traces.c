@@ -67,7 +67,7 @@ static struct caller {
 } callers[CALLERS_MAX];
 
 static bool is_well; // the collector is
-static bool hub_parent, has_users;
+static bool hub_parent, has_users, has_journal;
 static uint64_t sample; // in billionths: none, or all
 static uint64_t refused_spans, spans_taken, posts;
 static uint64_t spans_total, asks_total, dropped_total;
@@ -104,6 +104,10 @@ static void put_context(char *out, size_t capacity, unsigned number, bool flag) 
     snprintf(out, capacity, "00-%s-%s-0%d", trace, parent, flag);
 }
 
+const char *traces_method(const struct asked *asked) {
+    return asked->is_log ? "audit/log" : "work";
+}
+
 static unsigned begin_ask(int source, enum place place, bool flag, bool in_array) {
     unsigned number = ask_count++;
     asks[number] = (struct asked){.place = place, .flag = flag, .in_array = in_array, .source = source};
@@ -115,23 +119,36 @@ static unsigned begin_ask(int source, enum place place, bool flag, bool in_array
 static int put_ask(char *out, size_t capacity, unsigned number, const char *context) {
     struct asked *asked = &asks[number];
     bool in_meta = asked->place == IN_META || asked->place == IN_BOTH;
-    int bytes = snprintf(
-        out, capacity,
-        "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"work\",\"params\":{\"targetAgent\":\"guest-%d\","
-        "\"n\":%u,\"t\":\"%s\"%s%s%s}}",
-        number, asked->target, number, number % 3 ? "é\\\\ä\\n" : "",
-        in_meta ? ",\"_meta\":{\"traceparent\":\"" : "", in_meta ? context : "", in_meta ? "\"}" : "");
+    char params[80] = "\"action\":\"a\",\"actor\":\"b\",\"timestamp\":\"c\"";
+    if (!asked->is_log)
+        snprintf(params, sizeof params, "\"targetAgent\":\"guest-%d\"", asked->target);
+    int bytes = snprintf(out, capacity,
+                         "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"%s\",\"params\":{%s,"
+                         "\"n\":%u,\"t\":\"%s\"%s%s%s}}",
+                         number, traces_method(asked), params, number, number % 3 ? "é\\\\ä\\n" : "",
+                         in_meta ? ",\"_meta\":{\"traceparent\":\"" : "", in_meta ? context : "",
+                         in_meta ? "\"}" : "");
     asked->bytes = asked->in_array ? 0 : (size_t)bytes;
     snprintf(asked->text, sizeof asked->text, "%s", out);
     return bytes;
 }
 
+// Writes some characters of a context as escapes of JSON.
+static void escape_some(char *out, const char *context) {
+    uint32_t part = random_chance(&dice, 700) ? 0 : random_below(&dice, 1001);
+    for (; *context; context++)
+        out += sprintf(out, random_chance(&dice, part) ? "\\u00%02x" : "%c", *context);
+}
+
 static void ask_one(int source) {
-    char context[64], field[96] = "", body[BODY_BYTES_MAX];
+    char context[64], escaped[6 * 64], field[96] = "", body[BODY_BYTES_MAX];
     unsigned number =
         begin_ask(source, (enum place)random_below(&dice, PLACES), random_chance(&dice, 600), false);
+    asks[number].is_log = has_journal && random_chance(&dice, 150);
+    asks[number].target = asks[number].is_log ? -1 : asks[number].target;
     put_context(context, sizeof context, number, asks[number].flag);
-    put_ask(body, sizeof body, number, context);
+    escape_some(escaped, context);
+    put_ask(body, sizeof body, number, escaped);
     if (asks[number].place >= IN_FIELD)
         snprintf(field, sizeof field, "%s: %s\r\n", random_chance(&dice, 500) ? "traceparent" : "TraceParent",
                  context);
@@ -164,6 +181,20 @@ static void note_context(struct asked *asked, struct bit value) {
     memcpy(asked->seen, parent, PARENT_DIGITS);
 }
 
+// A member may be written with escapes.
+static void note_member(struct asked *asked, struct bit member) {
+    char value[64] = "", digits[5] = "";
+    size_t count = 0;
+    for (size_t at = 1; at + 1 < member.count && count < sizeof value; at++) {
+        bool is_escape = member.bytes[at] == '\\';
+        if (is_escape)
+            memcpy(digits, member.bytes + at + 2, 4);
+        value[count++] = is_escape ? (char)strtoul(digits, NULL, 16) : (char)member.bytes[at];
+        at += is_escape ? 5 : 0;
+    }
+    note_context(asked, (struct bit){(const uint8_t *)value, count});
+}
+
 static void take_request(struct guest *guest, const struct naive_frame *frame, struct bit id) {
     uint64_t number = bit_number(naive_find(frame->body, "params.n"));
     struct bit meta = naive_find(frame->body, "params._meta.traceparent");
@@ -173,7 +204,7 @@ static void take_request(struct guest *guest, const struct naive_frame *frame, s
     struct asked *asked = &asks[number];
     asked->was_seen = true;
     if (meta.bytes)
-        note_context(asked, (struct bit){meta.bytes + 1, meta.count - 2});
+        note_member(asked, meta);
     const uint8_t *field = memmem(frame->fields.bytes, frame->fields.count, ": 00-", 5);
     if (field)
         note_context(asked, (struct bit){field + 2, 55});
@@ -206,7 +237,7 @@ static void take_body(struct guest *guest, const struct naive_frame *frame) {
     }
     struct bit id = naive_find(frame->body, "id");
     if (naive_find(frame->body, "method").bytes && !id.bytes)
-        return; // its source has left
+        return; // its source has left, or the journal has an entry
     if (naive_find(frame->body, "method").bytes)
         take_request(guest, frame, id);
     else if (!bit_is(id, "\"register\""))
@@ -247,7 +278,7 @@ static void answer_one(struct guest *guest) {
 }
 
 static void enroll(int number) {
-    char body[160];
+    char body[240];
     struct guest *guest = &guests[number];
     guest->wire.cable = world_dial(&world);
     guest->wire.count = guest->owed_count = 0;
@@ -255,8 +286,8 @@ static void enroll(int number) {
         cable_of_user(guest->wire.cable, GUEST_UID);
     snprintf(body, sizeof body,
              "{\"jsonrpc\":\"2.0\",\"id\":\"register\",\"method\":\"agent/register\",\"params\":{\"agentId\":"
-             "\"guest-%d\"}}",
-             number);
+             "\"guest-%d\"%s}}",
+             number, number || has_users ? "" : ",\"capabilities\":{\"methods\":[\"work\",\"audit/log\"]}");
     traces_write(&guest->wire, "", body);
 }
 
@@ -315,8 +346,9 @@ static void check_times(const struct asked *asked, struct bit span) {
     if ((sent && (sent < began || sent > ended)) ||
         (answered && (answered < sent || answered < began || answered > ended)))
         kernel_fail("events out of order: %.*s", (int)span.count, (const char *)span.bytes);
-    bool is_answered = asked->ending == RESULT || asked->ending == ERROR_OF_TARGET;
-    if ((is_answered && !answered) || (asked->ending == ERROR_OF_HUB && answered) || (is_answered && !sent))
+    bool is_answered = !asked->is_log && (asked->ending == RESULT || asked->ending == ERROR_OF_TARGET);
+    if ((asked->is_log && (sent || answered)) || (is_answered && !answered) ||
+        (asked->ending == ERROR_OF_HUB && answered) || (is_answered && !sent))
         kernel_fail("a span lacks an event, or has one more: %.*s", (int)span.count,
                     (const char *)span.bytes);
 }
@@ -589,11 +621,15 @@ static void open_all(uint64_t seed) {
                                              .interrupt = 50,
                                              .short_send = 200,
                                              .late = 100,
+                                             .file_short = 100,
+                                             .file_error = 100,
                                              .preempt = 50,
                                              .work_ns = 20000};
     hub_parent = random_chance(&dice, 500);
     sample = random_chance(&dice, 500) ? UNITS_WHOLE : 0;
     has_users = random_chance(&dice, 300);
+    has_journal = random_chance(&dice, 500);
+    settings.journal = has_journal ? "journal" : NULL;
     bool is_narrow = random_chance(&dice, 300);
     if (is_narrow)
         options.limits.queue_bytes_max = 16 * 1024;

@@ -28,6 +28,7 @@ enum ending { UNDER_WAY, RESULT, ERROR_OF_TARGET, ERROR_OF_HUB, ABANDONED };
 struct asked {
     enum place place;
     bool flag, in_array;
+    bool is_log;        // an audit/log, which the hub answers once it is in the journal
     int source, target; // guests; target -1: nobody
     uint64_t asked_ns, ended_ns;
     size_t bytes; // of its body; 0: of one in an array, which isn't told apart
@@ -54,6 +55,7 @@ extern struct random dice;
 
 // Lets all that is on its way arrive; no time passes.
 void traces_settle(void);
+const char *traces_method(const struct asked *asked);
 void traces_write(struct talk *wire, const char *fields, const char *body);
 
 // --- Those who tap
