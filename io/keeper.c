@@ -340,21 +340,21 @@ static const char *path_of(char **variables) {
 }
 
 // Gives up because the program can't be run. The word may be a whole command in quotes, with its secrets.
-__attribute__((noreturn)) static void give_up_program(const char *program, int error) {
+__attribute__((noreturn)) static void give_up_program(const char *name, const char *program, int error) {
     struct text shown = {0};
-    log_hide_word(program, &shown);
+    log_hide_program(name, program, &shown);
     text_add(&shown, "", 1);
     give_up("can't run", shown.failed ? "its program" : shown.bytes, error);
 }
 
 // Runs the program by execve, and searches PATH for it. Doesn't use execvp, which would run a shell for a file that
 // isn't a program.
-static void execute(char **words, char **variables) {
+static void execute(const char *name, char **words, char **variables) {
     char file[4096];
     int error = ENOENT;
     if (strchr(words[0], '/')) {
         execve(words[0], words, variables);
-        give_up_program(words[0], errno);
+        give_up_program(name, words[0], errno);
     }
     const char *path = path_of(variables);
     for (size_t bytes; *path; path += bytes + (path[bytes] == ':')) {
@@ -366,7 +366,7 @@ static void execute(char **words, char **variables) {
         if (errno != ENOENT && errno != ENOTDIR)
             error = errno;
     }
-    give_up_program(words[0], error);
+    give_up_program(name, words[0], error);
 }
 
 // Becomes the program, in the forked process. On failure writes the reason to standard error and ends. `in`, `out` and
@@ -383,7 +383,7 @@ __attribute__((noreturn)) static void become_program(const struct keeper_program
         make_directory(program->make);
     if (*program->directory && chdir(program->directory) < 0)
         give_up("can't go to", program->directory, errno);
-    execute(program->words, environment_of(program));
+    execute(program->name, program->words, environment_of(program));
     _exit(127);
 }
 
@@ -532,12 +532,13 @@ static void start(struct keeper_state *state, const struct keeper_command *comma
     program.name = next_text(&text, end);
     program.directory = next_text(&text, end);
     program.make = next_text(&text, end);
+    const char *first_word = text;
     for (uint32_t word = 0; words && word < command->words; word++)
         words[word] = next_text(&text, end);
     program.variables = text;
-    bool has_memory = child && words &&
-                      keeper_secrets_read(program.variables, program.variable_count, &child->secrets,
-                                          &child->secrets_bytes);
+    bool has_memory =
+        child && words &&
+        keeper_secrets_read(command, first_word, program.variables, &child->secrets, &child->secrets_bytes);
     pid_t process = has_memory ? fork_program(&program, sockets, &child->complaints) : -1;
     int error = has_memory ? errno : ENOMEM;
     free(words);

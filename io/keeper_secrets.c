@@ -9,6 +9,7 @@
 #include "core/child/secret_filter.h"
 #include "core/log/log_secret.h"
 #include "core/log/secret_variant.h"
+#include "io/keeper.h"
 #include "io/plain_file.h"
 
 enum { FILE_BYTES_MAX = 64 << 10 };
@@ -32,7 +33,7 @@ static void add_spelling(void *context, const char *text, size_t count) {
     secrets->bytes += count + 1;
 }
 
-static void add(struct secrets *secrets, const char *text, size_t count) {
+static void add(void *secrets, const char *text, size_t count) {
     add_spelling(secrets, text, count);
     if (count >= LOG_SECRET_BYTES_MIN)
         secret_variants(text, count, add_spelling, secrets);
@@ -64,9 +65,11 @@ static void add_file(struct secrets *secrets, const char *path) {
     free(text);
 }
 
-bool keeper_secrets_read(const char *variables, uint32_t count, char **texts, size_t *bytes) {
+bool keeper_secrets_read(const struct keeper_command *command, const char *words, const char *variables,
+                         char **texts, size_t *bytes) {
     struct secrets secrets = {NULL, 0, false};
-    for (; count > 0; count--, variables += strlen(variables) + 1) {
+    secrets.failed = !log_find_command_secrets(words, command->words, add, &secrets);
+    for (uint32_t left = command->variables; left > 0; left--, variables += strlen(variables) + 1) {
         const char *value = strchr(variables, '=');
         assert(*variables == 'P' || value);
         if (*variables == 'S')

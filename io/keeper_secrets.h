@@ -1,15 +1,19 @@
-// The secrets of a program, which the log must not show: values that the section sets, and lines of files that the
-// section reads into variables. Spellings in hex and base64 are hidden, too.
+// The secrets of a program, which the log must not show: values that the section sets, lines of files that the section
+// reads into variables, and the parts of the command that --print-config hides. Spellings in hex and base64 are hidden,
+// too.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-// Reads the variables of a start command (io/keeper.h). Writes the secrets to *texts, each with a zero byte at its end,
-// and their size to *bytes. The caller frees *texts, which is NULL without secrets. A file that can't be read has no
-// secrets. Returns false without memory.
-bool keeper_secrets_read(const char *variables, uint32_t count, char **texts, size_t *bytes);
+struct keeper_command;
+
+// Reads the words and the variables of a start command (io/keeper.h). Writes the secrets to *texts, each with a zero
+// byte at its end, and their size to *bytes. The caller frees *texts, which is NULL without secrets. A file that can't
+// be read has no secrets. Returns false without memory.
+bool keeper_secrets_read(const struct keeper_command *command, const char *words, const char *variables,
+                         char **texts, size_t *bytes);
 
 // Adds the texts that *joined doesn't have yet. *joined may be NULL. Returns false without memory, and changes nothing
 // then.

@@ -416,16 +416,22 @@ static void hide_one(void *context, const char *secret, size_t bytes) {
     shown->bytes = log_hide_secret(shown->text, shown->bytes, secret, bytes, true);
 }
 
+static void hide_variants(void *context, const char *secret, size_t bytes) {
+    hide_one(context, secret, bytes);
+    if (bytes >= LOG_SECRET_BYTES_MIN)
+        secret_variants(secret, bytes, hide_one, context);
+}
+
 size_t child_settings_hide(const struct child_settings *settings, char *text, size_t bytes) {
     struct shown_text shown = {text, bytes};
     const char *variable = settings->variables.bytes;
     for (size_t left = settings->variable_count; left > 0; left--, variable += strlen(variable) + 1) {
         const char *value = *variable == 'S' ? strchr(variable, '=') + 1 : "";
-        hide_one(&shown, value, strlen(value));
-        if (strlen(value) >= LOG_SECRET_BYTES_MIN)
-            secret_variants(value, strlen(value), hide_one, &shown);
+        hide_variants(&shown, value, strlen(value));
     }
-    return shown.bytes;
+    bool good =
+        log_find_command_secrets(settings->command.bytes, settings->command_words, hide_variants, &shown);
+    return good ? shown.bytes : 0;
 }
 
 bool child_settings_has_files(const struct child_settings *settings) {

@@ -89,8 +89,8 @@ const char *child_settings_finish(struct child_settings *settings);
 // Returns whether two sections have the same keys and values.
 bool child_settings_same(const struct child_settings *one, const struct child_settings *other);
 
-// Hides the values that the section sets in a text of `bytes` bytes, which may have been cut. Returns the new number of
-// bytes.
+// Hides the values that the section sets, and the secrets of the command, in a text of `bytes` bytes, which may have
+// been cut. Returns the new number of bytes; 0 without memory.
 size_t child_settings_hide(const struct child_settings *settings, char *text, size_t bytes);
 // Returns whether secrets come from files, which only the child's process reads.
 bool child_settings_has_files(const struct child_settings *settings);

@@ -411,6 +411,14 @@ void log_hide_word(const char *word, struct text *out) {
         hide_in_word(out, word, strlen(word), false);
 }
 
+void log_hide_program(const char *child, const char *program, struct text *out) {
+    size_t bytes = strlen(program);
+    assert(out->length == 0);
+    enum secret_kind kind = kind_of_name(child, 0, strlen(child));
+    if (bytes > 0)
+        hide_in_word(out, program, bytes, is_of_kind(kind, program, bytes, true));
+}
+
 static bool is_same_text(const struct text *text, const char *word, size_t bytes) {
     return text->length == bytes && (bytes == 0 || memcmp(text->bytes, word, bytes) == 0);
 }
@@ -437,6 +445,60 @@ static void hide_next_word(struct command_words *words, const char *word, size_t
         words->closer = closer_of(word, bytes);
     words->next = is_mark ? words->next : kind_of_next(word, bytes, is_value);
 }
+
+// --- What is hidden in a command
+
+// Reports a text, and the text behind its first colon.
+static void report_behind_colon(const char *secret, size_t bytes, log_secret_sink *sink, void *context) {
+    const char *colon = memchr(secret, ':', bytes);
+    sink(context, secret, bytes);
+    if (colon)
+        sink(context, colon + 1, bytes - (size_t)(colon + 1 - secret));
+}
+
+static void report_secret(const char *secret, size_t bytes, log_secret_sink *sink, void *context) {
+    size_t begin = skip_scheme(secret, bytes, 0), end;
+    while (begin < bytes && (is_blank_or_quote(secret[begin]) || secret[begin] == '`'))
+        begin++;
+    for (end = begin; end < bytes && !is_blank_or_quote(secret[end]) && !strchr(",;&`)}]", secret[end]);)
+        end++;
+    report_behind_colon(secret, bytes, sink, context);
+    if (end - begin < bytes)
+        report_behind_colon(secret + begin, end - begin, sink, context);
+}
+
+// Reports the parts of the word in whose place the shown text has stars.
+static void report_hidden(const char *word, size_t bytes, const struct text *shown, log_secret_sink *sink,
+                          void *context) {
+    const char *end = word + bytes, *at = shown->bytes, *shown_end = at + shown->length;
+    for (const char *stars; (stars = memmem(at, (size_t)(shown_end - at), "***", STARS));) {
+        word += stars - at;
+        at = stars + STARS;
+        stars = memmem(at, (size_t)(shown_end - at), "***", STARS);
+        size_t kept = (size_t)((stars ? stars : shown_end) - at);
+        const char *next = !stars ? end - kept : memmem(word, (size_t)(end - word), at, kept);
+        next = next && next >= word && (kept > 0 || !stars) ? next : end;
+        report_secret(word, (size_t)(next - word), sink, context);
+        word = next;
+    }
+}
+
+bool log_find_command_secrets(const char *words, size_t count, log_secret_sink *sink, void *context) {
+    struct command_words state = {0};
+    struct text shown = {0};
+    for (; count > 0 && !shown.failed; count--, words += strlen(words) + 1) {
+        size_t bytes = strlen(words);
+        shown.length = 0;
+        hide_next_word(&state, words, bytes, &shown);
+        if (!shown.failed && !is_same_text(&shown, words, bytes))
+            report_hidden(words, bytes, &shown, sink, context);
+    }
+    bool good = !shown.failed;
+    text_deinit(&shown);
+    return good;
+}
+
+// --- Commands as they are spelled
 
 // Adds a word of a command. `raw` is the word as the command spells it, and is added unchanged if nothing of the word
 // is hidden.

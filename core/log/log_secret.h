@@ -28,6 +28,15 @@ void log_hide_command(const char *command, struct text *out);
 // Adds one word of a command, as the program gets the word, to the empty `out` without its secrets: the word may be a
 // whole command that was put in quotes. Without memory, `out` has failed.
 void log_hide_word(const char *word, struct text *out);
+// Adds the program of a command, its first word, as log_hide_word does. The program is `***` if the child's name is a
+// secret's: `--extension token=VALUE` lacks the child's name.
+void log_hide_program(const char *child, const char *program, struct text *out);
+
+typedef void log_secret_sink(void *context, const char *secret, size_t bytes);
+// Calls `sink` with each part that log_hide_command hides in `count` words, each with a zero byte at its end. A program
+// may print less than the whole part, so `sink` also gets the part's first word, and what stands behind a colon. A
+// secret is valid during the call. Returns false without memory.
+bool log_find_command_secrets(const char *words, size_t count, log_secret_sink *sink, void *context);
 // Hides each occurrence of this secret, escaped ones too (core/log/secret_variant.h), unless the secret has fewer than
 // LOG_SECRET_BYTES_MIN bytes. `is_cut`: the text is the beginning of a longer text. Then LOG_SECRET_BYTES_MIN bytes or
 // more of the secret at the text's end are hidden, too. Returns the new number of bytes.

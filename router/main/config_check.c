@@ -229,7 +229,7 @@ static void check_data(struct config *config, const struct child_settings *child
 // A program that can't be run may be a whole command in quotes, with its secrets.
 static void complain_of_program(struct config *config, const struct child_settings *child, int error) {
     struct text shown = {0};
-    log_hide_word(child->command.bytes, &shown);
+    log_hide_program(child->name, child->command.bytes, &shown);
     text_add(&shown, "", 1);
     complain(config, child, "command", shown.failed ? "its program" : shown.bytes,
              "a program that can be run", error);

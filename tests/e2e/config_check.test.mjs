@@ -165,14 +165,14 @@ test('a users file that cannot be read is named once, and the status is 2', inFo
 }));
 
 test('a program that is a whole command in quotes shows no secret of the command', inFolder(async (folder, write) => {
-  const file = write('hub.ini', '[child a]\ncommand = "/bin/none --token KEY-OF-NONE"\nrestart-limit = 0\n');
+  const file = write('hub.ini', 'extension = token=KEY-OF-EXTENSION\n[child a]\ncommand = "/bin/none --token KEY-OF-NONE"\nrestart-limit = 0\n');
   const { status, stderr } = check(...ANY, '--config', file);
-  assert.deepEqual([status, linesOf(stderr, folder)], [2, ['hub.ini:2: command: child a: /bin/none --token ***: expected a program that can be run: No such file or directory']]);
+  assert.deepEqual([status, linesOf(stderr, folder)], [2, ['hub.ini:1: extension: child token: ***: expected a program that can be run: No such file or directory', 'hub.ini:3: command: child a: /bin/none --token ***: expected a program that can be run: No such file or directory']]);
   const hub = spawn(process.env.PATCHBAYD, [...ANY, '--config', file], { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   for await (const part of hub.stderr.setEncoding('utf8')) {
     said += part;
-    if (said.includes("a: can't run /bin/none --token ***:")) hub.kill();
+    if (said.includes("a: can't run /bin/none --token ***:") && said.includes("token: can't run ***:")) hub.kill();
   }
   assert.doesNotMatch(said, /KEY/);
 }));

@@ -289,9 +289,11 @@ print('done', file=sys.stderr)
 sys.stderr.flush()
 sys.stdin.read()
 `);
-  const config = at('encoded.ini', `[child given]\ncommand = python3 ${program}\nset KEY = ${key}\n[child other]\ncommand = python3 ${program} '${key.replaceAll("'", "'\\''")}'\n`);
-  const { said } = await run(['--log', 'json', '--config', config], ({ says }) => says(/given: done[^]*other: done|other: done[^]*given: done/));
+  const config = at('encoded.ini', `[child given]\ncommand = python3 ${program}\nset KEY = ${key}\n[child other]\ncommand = python3 ${program} '${key.replaceAll("'", "'\\''")}'
+[child own]\ncommand = sh -c 'for word; do echo "$word" >&2; done; echo done >&2; exec cat' sh --token s3cret-a -u me:s3cret-b 'X-Api-Key: s3cret c' --url=x://u:s3cret-d@h plain\n`);
+  const { said } = await run(['--log', 'json', '--config', config], ({ says }) => says(/(?=[^]*given: done)(?=[^]*other: done)(?=[^]*own: done)/));
   const lines = judge(said, 'json').filter(({ event }) => event === 'child_said').map(({ line }) => line);
   assert.equal(lines.filter((line) => line.startsWith('< ') && line.includes('***')).length, 16, said);
+  assert.deepEqual(lines.filter((line) => /^(\*\*\*|X-|--|-u|plain)/.test(line)), ['--token', '***', '-u', '***', 'X-Api-Key: ***', '--url=x://***@h', 'plain'], said);
   for (const line of lines) assert.doesNotMatch(line, /s3cr|733363|zM2Ny|czNj|M3Jid/i, line);
 });

@@ -135,6 +135,54 @@ static void one_word(void **state) {
     }
 }
 
+// The program of a child whose name is missing is the secret.
+static void a_program(void **state) {
+    (void)state;
+    static const char *const table[][3] = {
+        {"a", "/bin/x", "/bin/x"},  {"a", "/bin/x --token=abcd", "/bin/x --token=***"},
+        {"token", "abcd", "***"},   {"API_KEY", "/bin/abcd", "***"},
+        {"user", "u:abcd", "***"},  {"user", "/bin/x", "/bin/x"},
+        {"tokens", "ab,cd", "***"}, {"a", "", ""},
+    };
+    for (size_t row = 0; row < sizeof table / sizeof *table; row++) {
+        struct text shown = {0};
+        log_hide_program(table[row][0], table[row][1], &shown);
+        text_add(&shown, "", 1);
+        assert_string_equal(shown.bytes, table[row][2]);
+        text_deinit(&shown);
+    }
+}
+
+static void list(void *context, const char *secret, size_t bytes) {
+    text_put(context, "<");
+    text_add(context, secret, bytes);
+    text_put(context, ">");
+}
+
+// A program that prints its own words prints these parts.
+static void what_is_hidden(void **state) {
+    (void)state;
+    static const char *const table[][2] = {
+        {"prog --token abcd -v", "<abcd>"},
+        {"prog --token=abcd --password 'two words'", "<abcd><two words><two>"},
+        {"curl -u u:abcd x", "<u:abcd><abcd>"},
+        {"curl -H 'Authorization: Bearer abcd' x", "<Bearer abcd><abcd>"},
+        {"sh -c 'prog --token \"abcd\" x'", "<\"abcd\" x><abcd>"},
+        {"prog nats://u:abcd@h/?token=efgh", "<u:abcd><abcd><efgh>"},
+        {"prog --token=$(cat abcd) x", "<$(cat><abcd)><abcd>"},
+        {"prog --verbose '' x", ""},
+    };
+    for (size_t row = 0; row < sizeof table / sizeof *table; row++) {
+        char words[256];
+        struct text found = {0};
+        size_t count = argv_split(table[row][0], words);
+        assert_true(log_find_command_secrets(words, count, list, &found));
+        text_add(&found, "", 1);
+        assert_string_equal(found.bytes, table[row][1]);
+        text_deinit(&found);
+    }
+}
+
 // --- Any command
 
 static uint64_t seed;
@@ -287,10 +335,9 @@ static void words_stay_words(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table),
-        cmocka_unit_test(one_word),
-        cmocka_unit_test(no_secret_is_shown),
-        cmocka_unit_test(words_stay_words),
+        cmocka_unit_test(the_table),          cmocka_unit_test(one_word),
+        cmocka_unit_test(a_program),          cmocka_unit_test(what_is_hidden),
+        cmocka_unit_test(no_secret_is_shown), cmocka_unit_test(words_stay_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
