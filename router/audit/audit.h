@@ -8,7 +8,8 @@
 //     outcome   "request"; "outcome"; the answer's "result" or "error", or "fault" (why the answer isn't in the
 //               line) and "bytes" (the answer's size); "code" if the hub has ended the request
 //     refusal   "method"; "code"; the data that the source got
-//     refusals  "count": refusals of a user in a second without a line of their own
+//     refusals  "count": refusals of a user in a second without a line of their own, calls of tools among them
+//     tool      router/features/mcp_calls/tool_calls.h
 //
 // The functions do nothing in a hub without a journal.
 #pragma once

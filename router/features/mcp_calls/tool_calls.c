@@ -330,15 +330,17 @@ static void sift_list(struct shard *shard, const struct pending *pending, struct
 
 // --- Calls that no server gets
 
-// Returns whether a refused call has a line in the journal. A user who is over a limit, or has no right to the call,
-// must not fill the journal. Lines of such calls are bounded as lines of refusals are. A call without a right was noted
-// as a refusal before, and has a line if the refusal has one.
-static bool has_line(struct shard *shard, const struct user *user, enum error error) {
+// Returns whether a refused call has a line in the journal. Refused calls must not fill the journal, so their lines are
+// bounded as lines of refusals are, and together with those. Those without a right or a level were noted as refusals
+// before, and have a line if the refusal has one. What an approver or the source has ended is no such refusal.
+static bool has_line(struct shard *shard, const struct message *message, const struct user *user,
+                     enum error error) {
+    bool is_noted = error == ERROR_NOT_ALLOWED || error == ERROR_GOVERNANCE_VIOLATION;
     if (!journal_is_on(shard))
         return false;
-    return error == ERROR_OVERLOADED    ? audit_may_report(shard, user)
-           : error == ERROR_NOT_ALLOWED ? audit_reports(shard, user)
-                                        : true;
+    if (message->hold || error == ERROR_NONE || error == ERROR_CANCELLED)
+        return true;
+    return is_noted ? audit_reports(shard, user) : audit_may_report(shard, user);
 }
 
 // Counts a refused call, and writes its line. `lined`: the call has a line, which is `entry`; NULL: there was no memory
@@ -393,7 +395,7 @@ static void tool_call_refused(struct shard *shard, const struct message *message
         (!source && (is_nobodys || !is_for_server(shard, message))))
         return;
     const struct user *user = source ? source->user : identity_user(message->peer);
-    bool lined = has_line(shard, user, (enum error)error);
+    bool lined = has_line(shard, message, user, (enum error)error);
     struct journal_entry *entry = lined ? begin_line(shard, message) : NULL;
     if (entry)
         put_tool(&entry->line, tool, read_tool(message, tool, sizeof tool));
