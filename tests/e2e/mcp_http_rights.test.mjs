@@ -383,20 +383,23 @@ withUsers('what is refused before it is routed has one entry of a tap, and one s
     await all.call('tools/call', { name: 'nobody' }), await all.call('tools/list', { cursor: 'x' }),
     await post('none', '/mcp/one', 'secret', 'initialize', OPENING), // which is the hub's own, and shown to nobody
   ];
-  for (const answer of answers) assert.ok((await answer.end()).json.error, answer.text);
+  const codes = [];
+  for (const answer of answers) codes.push((await answer.end()).json.error.code);
   while (entries.filter(({ outcome }) => outcome === 'refused').length < 6) {
     const { json } = await boss.find(({ json }) => json.method === 'hub/tapped', 'entries');
     entries.push(...json.params.entries);
   }
   const refused = entries.filter(({ outcome }) => outcome === 'refused');
   assert.deepEqual(refused.map(({ sourceId, method, target, user, code }) => [sourceId, method, target, user, code]), [
-    ['no-right', 'tools/call', 'one', 'none', -32001], ['no-server', 'prompts/get', undefined, 'all', -32010], ['no-session', 'tools/list', 'one', 'all', -32054],
-    ['head', 'tools/call', 'one', 'all', -32600], [1, 'tools/call', undefined, 'all', -32602], [2, 'tools/list', undefined, 'all', -32602]]);
+    ['no-right', 'tools/call', 'one', 'none', -31001], ['no-server', 'prompts/get', undefined, 'all', -31010], ['no-session', 'tools/list', 'one', 'all', -31054],
+    ['head', 'tools/call', 'one', 'all', -32020], [1, 'tools/call', undefined, 'all', -32602], [2, 'tools/list', undefined, 'all', -32602]]);
+  assert.deepEqual(refused.map(({ code }) => code), codes.slice(0, -1)); // what the client got
   for (const { source, kind } of refused) assert.deepEqual([kind, source[0]], ['request', '#']);
-  for (const { sourceId, target } of refused) {
+  for (const { sourceId, target, code } of refused) {
     const own = (span) => attributes(span)['jsonrpc.request.id'] === `${sourceId}` && attributes(span)['patchbay.ended_by'] === 'hub';
     const span = await collector.span(own, `the span of ${sourceId}`);
     assert.equal(attributes(span)['patchbay.target'], target);
+    assert.equal(attributes(span)['rpc.response.status_code'], `${code}`);
     assert.equal(span.traceId === 'e'.repeat(32) && span.parentSpanId === '1'.repeat(16), sourceId === 'head'); // as its header says
     assert.equal(collector.spans.filter(own).length, 1);
   }

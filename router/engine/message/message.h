@@ -56,13 +56,14 @@ struct message_hold {
     bool is_judged; // whether the request is observed was decided when it was held
 };
 
-// The source of a message that is refused before it is routed. No peer of this shard has sent it.
+// The source of a message over MCP that the hub refuses or answers before it is routed. No peer of this shard has sent it.
 struct unrouted_source {
     uint64_t connection;
     const struct user *user; // NULL: users aren't on
     const char *target;      // that the source names; bytes 0: none
     size_t target_bytes;
     uint64_t arrived_ms; // by the clock of any shard
+    int32_t code;        // that the source got; 0: the error's own
 };
 
 struct message {

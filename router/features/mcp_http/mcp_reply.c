@@ -49,23 +49,28 @@ void mcp_reply_note(struct shard *shard, const struct message *message, const st
     feature_message_refused(shard, &unrouted, error);
 }
 
-void mcp_reply_note_post(struct shard *shard, const struct mcp_post *post, enum error error) {
+static void note_post(struct shard *shard, const struct mcp_post *post, enum error error, int code) {
     const struct mcp_exchange *exchange = post->exchange;
     const struct message *message = &post->message;
     struct unrouted_source source = {.connection = exchange->connection,
                                      .user = exchange->user,
                                      .target = post->server,
                                      .target_bytes = post->server_bytes,
-                                     .arrived_ms = exchange->sent_ms};
+                                     .arrived_ms = exchange->sent_ms,
+                                     .code = code};
     if (message_is_request(message) && (message->method_long || message->method_bytes))
         mcp_reply_note(shard, message, &source, error);
+}
+
+void mcp_reply_note_left(struct shard *shard, const struct mcp_post *post) {
+    note_post(shard, post, ERROR_NONE, 0);
 }
 
 static void refuse(struct shard *shard, const struct mcp_post *post, unsigned status, enum error error,
                    int code, const char *message, char *lines, struct text *data) {
     struct text body;
     assert(status >= 400 && code < 0);
-    mcp_reply_note_post(shard, post, error);
+    note_post(shard, post, error, code);
     put_error(&body, post->to, code, message, data);
     if (data)
         text_deinit(data);

@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "router/engine/message/error_target.h"
+#include "router/engine/send/exchange.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
 #include "router/features/observe/observe_types.h"
@@ -169,6 +170,7 @@ struct observation *observation_begin(struct shard *shard, const struct message 
         .source = source_of(message),
         .user = user_of(message),
         .bytes = message->frame->body.bytes,
+        .is_mcp = message->unrouted || (message->exchange && message->exchange->is_mcp),
         .method_bytes = (uint32_t)method_bytes,
         .source_bytes = source_bytes,
         .id_bytes = id.bytes,
@@ -256,7 +258,7 @@ void observation_refuse(struct shard *shard, struct observation *observation, en
     observation->by_hub = true;
     if (error) {
         observation->has_code = true;
-        observation->code = error_code(error);
+        observation->code = observation->is_mcp ? error_code_mcp(error) : error_code(error);
     }
 }
 

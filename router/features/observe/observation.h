@@ -39,6 +39,7 @@ struct observation {
     enum observation_outcome outcome; // OUTCOME_NONE: none yet
     bool by_hub;                      // the hub has made the answer
     bool is_told;                     // taps have heard that it was taken in
+    bool is_mcp;                      // the hub's codes are MCP's (error_code_mcp)
     bool has_code;
     int64_t code;     // of the error
     uint64_t number;  // that no other message of this hub has

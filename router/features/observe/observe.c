@@ -233,6 +233,8 @@ static void observe_refused(struct shard *shard, const struct message *message, 
         return;
     tell_begun(shard, observation, shown);
     observation_refuse(shard, observation, (enum error)error);
+    if (message->unrouted && message->unrouted->code)
+        observation->code = message->unrouted->code;
     note(shard, observation, shown);
 }
 
