@@ -85,3 +85,20 @@ scenario('messages that the gate holds take a quarter of --max-memory at most',
     });
     assert.ok(grown <= 16 * MIB, `${(grown / MIB).toFixed(1)} MiB`);
   });
+
+scenario('peers that send more than the hub reads leave its memory, and receive buffers for others', plain, async (hub) => {
+  const witness = await hub.peer('tcp'), COUNT = 200, sockets = [];
+  const pings = Buffer.concat(Array.from({ length: 1500 }, (_, id) => frame({ jsonrpc: '2.0', id, method: 'hub/ping' })));
+  for (let count = 0; count < COUNT; count++) sockets.push(await open(hub, 'tcp'));
+  for (const socket of sockets) {
+    socket.write(pings);
+    socket.resume();
+  }
+  let now, most = 0;
+  do {
+    now = (await witness.ask('hub/stats')).result;
+    most = Math.max(most, now.receive_buffers);
+  } while (now.bytes_received < COUNT * pings.length);
+  assert.ok(most <= 256, `${most} receive buffers`);
+  for (const socket of sockets) socket.destroy();
+});

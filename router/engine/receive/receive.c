@@ -311,16 +311,52 @@ static void starve(struct shard *shard, struct peer *peer) {
     if (!list_empty(&peer->starved))
         return;
     stats_count(&shard->stats, COUNT_RECEIVE_STARVED);
+    peer->backlogged = true;
     list_append(&shard->starved, &peer->starved);
+}
+
+// --- Receives in turn
+//
+// A turn has RECEIVE_BUFFERS_PROVIDED buffers for all peers. A peer that sends more than the hub reads would take
+// several of them in each turn, and other peers would find none. While buffers are short, such a peer is therefore
+// received one arrival at a time. If that arrival was full, the peer queues for its next one. Peers that send little
+// don't queue.
+
+// Returns whether receives should be rationed: peers wait for a buffer, or as many arrivals wait to be read as a turn has
+// buffers.
+static bool buffers_are_short(const struct shard *shard) {
+    return !list_empty(&shard->starved) || !list_empty(&shard->backlogged) || shard->share.few_buffers;
+}
+
+static bool is_queued(const struct peer *peer) {
+    return peer->backlogged && !list_empty(&peer->starved);
+}
+
+bool receive_is_backlogged(const struct shard *shard, const struct io_event *event) {
+    return event->buffer && event->result >= ARRIVAL_BYTES_MAX && buffers_are_short(shard);
+}
+
+void receive_note_backlog(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    if (event->result <= 0 || is_queued(peer))
+        return;
+    peer->backlogged = receive_is_backlogged(shard, event);
+    if (!peer->backlogged || peer->state == PEER_CLOSING || !list_empty(&peer->starved))
+        return;
+    list_append(&shard->backlogged, &peer->starved);
+    connection_pause(&peer->connection, shard->io);
+}
+
+static enum connection_share share_of(const struct shard *shard, const struct peer *peer) {
+    enum connection_share share = shard->settings->users ? identity_share(shard, peer) : SHARE_MANY;
+    return share == SHARE_MANY && peer->backlogged ? SHARE_ONE : share;
 }
 
 void receive_go_on(struct shard *shard, struct peer *peer) {
     bool starves = peer->state == PEER_OPEN && peer_lacks_room(peer);
     if (peer->state == PEER_CLOSING)
         return;
-    if (__builtin_expect(shard->settings->users != NULL, false))
-        peer->connection.share = identity_share(shard, peer);
-    if (starves || identity_unread(peer))
+    peer->connection.share = share_of(shard, peer);
+    if (starves || identity_unread(peer) || is_queued(peer))
         connection_pause(&peer->connection, shard->io);
     else
         connection_receive(&peer->connection, shard->io);
@@ -393,6 +429,7 @@ uint32_t receive_arrival(struct shard *shard, struct peer *peer, const struct io
         connection_want(&peer->connection, NULL, 0);
         return cut;
     }
+    receive_note_backlog(shard, peer, event);
     buffer_drop(event->buffer);
     if (peer->state != PEER_OPEN)
         forget_unless_direct(peer);
@@ -406,18 +443,41 @@ uint32_t receive_arrival(struct shard *shard, struct peer *peer, const struct io
     return 0;
 }
 
-void receive_starved(struct shard *shard) {
-    if (list_empty(&shard->starved) || !buffer_pool_can_take(&shard->buffers))
-        return;
+// Arms the receive of a peer that waited for a buffer. Returns false if the peer has to wait for memory.
+static bool receive_again(struct shard *shard, struct peer *peer) {
+    want_rest(shard, peer);
+    receive_go_on(shard, peer);
+    return list_empty(&peer->starved);
+}
+
+// Arms receives of peers in shard.starved, at most `most`. The others keep their order. Returns how many more may be
+// armed.
+static uint32_t receive_found_none(struct shard *shard, uint32_t most) {
     struct list waited;
     list_init(&waited);
     for (struct list *node; (node = list_take(&shard->starved));)
         list_append(&waited, node);
     for (struct list *node; (node = list_take(&waited));) {
         struct peer *peer = list_entry(node, struct peer, starved);
-        want_rest(shard, peer);
-        receive_go_on(shard, peer);
+        if (most == 0 && !peer_lacks_room(peer))
+            list_append(&shard->starved, node);
+        else if (receive_again(shard, peer) && most > 0)
+            most--;
     }
+    return most;
+}
+
+void receive_starved(struct shard *shard) {
+    shard->receives_due = false;
+    if ((list_empty(&shard->starved) && list_empty(&shard->backlogged)) ||
+        !buffer_pool_can_take(&shard->buffers))
+        return;
+    uint32_t left = receive_found_none(shard, shard_buffers_provided(shard)), waiting = shard->share.waiting;
+    // Half of the buffers that are left are for peers that don't queue. One of the queue is always read.
+    uint32_t most = left > waiting + 2 ? (left - waiting) / 2 : 1;
+    for (struct list *node; most > 0 && (node = list_take(&shard->backlogged)); most--)
+        receive_again(shard, list_entry(node, struct peer, starved));
+    shard->receives_due = most == 0 || left == 0;
 }
 
 void receive_switch(struct shard *shard, struct peer *peer, const struct transport *transport) {

@@ -18,7 +18,11 @@ void receive_overload(struct shard *shard, struct peer *peer);
 void receive_cut_off(struct shard *shard, struct peer *peer, enum counter counter);
 // Arms the peer's next receive, if the peer is to be read.
 void receive_go_on(struct shard *shard, struct peer *peer);
-// Arms the receives of peers that found no buffer, if there are buffers now.
+// Returns whether the arrival is full while buffers are short. The peer must then wait for its next arrival.
+bool receive_is_backlogged(const struct shard *shard, const struct io_event *event);
+// Queues a peer for its next receive if the arrival was full while others wait for a buffer.
+void receive_note_backlog(struct shard *shard, struct peer *peer, const struct io_event *event);
+// Arms the receives of peers that found no buffer, and of some that queue, if there are buffers now.
 void receive_starved(struct shard *shard);
 // Handles the event of watching a peer that has half-closed.
 void receive_watched(struct shard *shard, struct peer *peer, const struct io_event *event);

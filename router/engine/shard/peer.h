@@ -75,6 +75,7 @@ struct peer {
     unsigned looks : 8;             // looks in a row that found no more bytes taken (slow_reader.c)
     // The hub reads no messages until the peer reads (queue_limit_pauses_reads)
     bool reads_paused : 1;
+    bool backlogged : 1; // found no buffer, or sent a full arrival while buffers were short (receive.c)
 
     // The unit that is coming in (receive.c).
     struct unit unit;
@@ -108,7 +109,7 @@ struct peer {
 
     // In shard.to_send or spreading.waiting while the outbox may have messages to send
     struct list to_send;
-    struct list starved;     // in shard.starved while the peer waits for a receive buffer
+    struct list starved;     // in shard.starved or shard.backlogged while the peer waits for a receive buffer
     struct list by_teardown; // in shard.slow_readers while the reader is watched, in shard.closing in CLOSING
     struct peer *ending;     // the next in shard.teardown; the last has itself; NULL: the peer isn't in there
 };

@@ -90,6 +90,7 @@ static void init_tables(struct shard *shard) {
     list_init(&shard->share.fresh);
     list_init(&shard->share.in_deficit);
     list_init(&shard->starved);
+    list_init(&shard->backlogged);
     list_init(&shard->shaking);
     list_init(&shard->slow_readers);
     list_init(&shard->abandoned);
@@ -228,7 +229,8 @@ int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char *
 void shard_close(struct shard *shard) {
     close_features(shard);
     assert(shard->magic == SHARD_MAGIC && shard->peers.count == 0 && !shard->own_mail);
-    assert(list_empty(&shard->to_send) && list_empty(&shard->starved) && list_empty(&shard->slow_readers));
+    assert(list_empty(&shard->to_send) && list_empty(&shard->starved) && list_empty(&shard->backlogged) &&
+           list_empty(&shard->slow_readers));
     assert(list_empty(&shard->spreading.waiting) && list_empty(&shard->share.fresh));
     assert(list_empty(&shard->share.in_deficit) && !shard->share.waiting && !shard->share.count);
     assert(list_empty(&shard->closing) && !shard->teardown && list_empty(&shard->exchanges));

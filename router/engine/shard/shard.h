@@ -99,6 +99,7 @@ struct share {
     bool cuts;               // the reading of the arrival may stop between two units
     bool heavy;              // a message went to many peers since the last look
     bool goes_on;            // this turn goes on with the peers that wait
+    bool few_buffers;        // the kernel has few buffers, since many arrivals wait
     bool skipped;            // the turn before did not read the peers in deficit
     struct turn_parts parts; // of large frames, which are received straight into their own memory
 };
@@ -156,6 +157,9 @@ struct shard {
     struct spreading spreading;
     struct share share;
     struct list starved; // of struct peer.starved: peers that wait for a receive buffer
+    // Of struct peer.starved: peers that sent a full arrival while buffers were short, and queue for the next (receive.c)
+    struct list backlogged;
+    bool receives_due; // peers wait for a receive that the next turn may arm
     // Of struct peer.starved: peers whose TLS handshake waits for a turn (tls_receive.c)
     struct list shaking;
     uint32_t shakes;          // steps of TLS handshakes in this turn

@@ -48,6 +48,7 @@ static void follow_settings(struct shard *shard) {
     rights_review_all(shard);
     if (!same_times(shard_limits(shard), &before))
         peers_rewatch(shard);
+    shard->share.few_buffers = false;
     io_provide_buffers(shard->io, shard_buffers_provided(shard));
     buffer_pool_trim(&shard->buffers);
     parcel_pool_trim(&shard->parcels);
@@ -195,7 +196,8 @@ static void expire(struct shard *shard) {
 
 static uint64_t deadline_ns(const struct shard *shard) {
     uint64_t next_ms = wheel_next(&shard->wheel);
-    if (!list_empty(&shard->starved) && shard_now_ms(shard) + STARVED_PAUSE_MS < next_ms)
+    if ((!list_empty(&shard->starved) || !list_empty(&shard->backlogged)) &&
+        shard_now_ms(shard) + STARVED_PAUSE_MS < next_ms)
         next_ms = shard_now_ms(shard) + STARVED_PAUSE_MS;
     uint64_t next_ns = next_ms > UINT64_MAX / 1000000 ? UINT64_MAX : next_ms * 1000000;
     uint64_t sends_ns = send_goes_on_ns(shard);
@@ -213,8 +215,8 @@ static bool has_news(struct shard *shard) {
     const struct hub *hub = shard->hub;
     return !post_quiet(shard) || shard->missed || !list_empty(&shard->presence.changes) ||
            shard->missed_unnamed || !list_empty(&shard->to_send) || send_goes_on_ns(shard) == 0 ||
-           read_fairness_wait(shard) || !list_empty(&shard->abandoned) || survey_due(shard) ||
-           !list_empty(&shard->shaking) || shard->settled || feature_has_news(shard) ||
+           read_fairness_wait(shard) || shard->receives_due || !list_empty(&shard->abandoned) ||
+           survey_due(shard) || !list_empty(&shard->shaking) || shard->settled || feature_has_news(shard) ||
            atomic_load(&hub->phase) != shard->phase || hub_settings(hub) != shard->settings ||
            is_over(shard) ||
            atomic_load_explicit(&hub->events_unknown, memory_order_relaxed) != shard->across.events_unknown;
@@ -279,6 +281,7 @@ bool turn_take(struct shard *shard) {
     take_events(shard);
     while (read_fairness_go_on(shard))
         peer_teardown_carry_out(shard);
+    read_fairness_supply(shard);
     enum hub_phase phase = hub_phase(shard->hub); // before the mail, which was posted before this phase began
     inbox_read(shard);
     if (shard->review_due)
