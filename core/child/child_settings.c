@@ -181,6 +181,12 @@ static const char *set_instances(struct child_settings *settings, const char *va
     return set_count(&settings->instances, value, 64, expected) || settings->instances == 0 ? expected : NULL;
 }
 
+static const char *set_instances_max(struct child_settings *settings, const char *value) {
+    static const char expected[] = "a number from 1 to 255";
+    const char *fault = set_count(&settings->instances_max, value, CHILDREN_MAX - 1, expected);
+    return fault || settings->instances_max == 0 ? expected : NULL;
+}
+
 static const char *set_level(struct child_settings *settings, const char *value) {
     enum governance level = governance_parse(value, strlen(value));
     if (level == GOVERNANCE_COUNT)
@@ -284,7 +290,7 @@ static const char *set_key(struct child_settings *settings, const char *key, con
     if (!strcmp(key, "instances"))
         return set_instances(settings, value);
     if (!strcmp(key, "max-instances"))
-        return set_count(&settings->instances_max, value, CHILDREN_MAX - 1, "a number from 0 to 255");
+        return set_instances_max(settings, value);
     if (!strcmp(key, "restart-limit"))
         return set_count(&settings->restart.limit, value, 1000000, "a number from 0 to 1000000");
     if (!strcmp(key, "directory"))

@@ -416,6 +416,7 @@ static bool may_have_semicolon(const char *key) {
 static const char *shown_child_key(char *key) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
     enum { NAME_BYTES_MAX = 64 };
+    assert(*key);
     size_t word = is_variable(key) ? 3 : strncmp(key, "secret", 6) == 0 ? 6 : 0;
     const char *name = key + word + strspn(key + word, " \t");
     size_t bytes = strspn(name, letters);

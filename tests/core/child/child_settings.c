@@ -97,6 +97,7 @@ static void what_is_refused(void **state) {
         {"instances", "65"},
         {"instances", "many"},
         {"max-instances", "-1"},
+        {"max-instances", "0"},
         {"idle", "5"},
         {"start-timeout", "off"},
         {"start-timeout", "0ms"},
