@@ -616,7 +616,7 @@ static void print_value(const struct option *option, const char *value, const ch
     if (option->traits & OPTION_SECRET) {
         hide_credentials(value, hidden, sizeof hidden);
         value = hidden;
-    } else if (option->traits & OPTION_COMMAND) {
+    } else if (option->traits & OPTION_CHILD) {
         value = hide_in_command(value, &command);
     }
     const char *quote = needs_quotes(value) ? "\"" : "";

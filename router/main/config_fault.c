@@ -88,11 +88,11 @@ struct config_place config_place_of(const struct config *config, const char *opt
     return place;
 }
 
-// Returns whether an option of the form NAME=COMMAND keeps this child running.
+// Returns whether an option with OPTION_CHILD keeps this child.
 static bool keeps_child(const struct config_given *given, const char *child) {
     size_t bytes = strlen(child);
     assert(bytes > 0);
-    return given->option && given->option->traits & OPTION_COMMAND &&
+    return given->option && given->option->traits & OPTION_CHILD &&
            strncmp(given->value, child, bytes) == 0 && given->value[bytes] == '=';
 }
 

@@ -111,12 +111,11 @@ static bool is_replaced(const struct config *config, const struct option *option
     return before != source;
 }
 
-// Hands a text to the option's feature. Texts of one source add up. With OPTION_ADDS texts of all sources add up;
-// otherwise a source replaces the texts of another source.
+// Hands a text to the option's feature. Without OPTION_ADDS, the feature first forgets the texts of another source.
 static bool set_parsed(struct config *config, const struct option *option, const char *text) {
     const struct feature *feature = option_feature(option);
     assert(feature && feature->read_option);
-    if (option->traits & OPTION_COMMAND && config_is_hidden(text))
+    if (option->traits & OPTION_CHILD && config_is_hidden(text))
         return config_complain(config, option->name,
                                "expected a command: *** stands for a credential that was not shown");
     if (option->traits & OPTION_REPEATS && !(option->traits & OPTION_ADDS) && is_replaced(config, option))

@@ -1,7 +1,6 @@
 // Features: what the hub does besides moving messages. The engine knows a feature by its number alone. A feature is a
 // folder of router/features with one registration of this kind (docs/internals.md tells how to add one).
 //
-// Each function may be NULL. A hub compiles the functions of those features that it has into short arrays when it is
 // Each function may be NULL. When a hub is made, feature_set_create collects the functions of its features into short
 // arrays. A hub without a feature pays nothing for it. A hook without any function costs one predictable branch.
 #pragma once
@@ -288,7 +287,8 @@ struct feature {
     const struct option *options;
     // Reads the text of an OPTION_PARSED option into the settings, by the option's name. Returns NULL, or static text
     // that says what is expected. That text must not have the value, which may hold a credential. `text` is NULL when
-    // another source replaces a repeated option: the function must forget all values read so far.
+    // another source replaces the values of an option with OPTION_REPEATS and without OPTION_ADDS: the function must
+    // forget all values read so far.
     const char *(*read_option)(struct hub_settings *settings, const char *name, const char *text);
     // Completes the settings, when all options have been read and there is no hub yet. `insecure` is --insecure.
     // Returns NULL, or the name of an option that can't be used, and writes the reason to `fault`.

@@ -40,14 +40,16 @@ enum option_group {
 
 // Properties of an option besides its kind.
 enum {
-    OPTION_REPEATS = 1,  // values add up within one source
-    OPTION_RELOADS = 2,  // SIGHUP changes the value
-    OPTION_ARGUMENT = 4, // an argument of the command line alone, and no key of a file
-    OPTION_SECRET = 8,   // the value may hold a credential, and must not be shown
-    OPTION_ADDS = 32,    // values add up over all sources
-    OPTION_COMMAND = 64, // the value has a command, whose credentials must not be shown
-    // With OPTION_PARSED: messages may show a bad value, since nobody would put a credential there
-    OPTION_SHOWN = 16,
+    // May be given several times. The values of one source are kept together, and replace those of the source before.
+    OPTION_REPEATS = 1 << 0,
+    OPTION_ADDS = 1 << 1,     // with OPTION_REPEATS: the values of all sources are kept
+    OPTION_RELOADS = 1 << 2,  // SIGHUP changes the value
+    OPTION_ARGUMENT = 1 << 3, // an argument of the command line alone, and no key of a file
+    OPTION_SECRET = 1 << 4,   // the value may hold a credential, and must not be shown
+    // With OPTION_PARSED: a fault may show the value, since nobody would put a credential there.
+    OPTION_SHOWN = 1 << 5,
+    // The value is NAME=COMMAND, and keeps the child NAME running. The command's credentials must not be shown.
+    OPTION_CHILD = 1 << 6,
 };
 
 struct option {

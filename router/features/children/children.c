@@ -568,7 +568,7 @@ static const struct stats_row children_gauges[CHILDREN_GAUGES + 1] = {
 
 static const struct option children_options[] = {
     {"extension", OPTION_PARSED, OPTIONS_CHILDREN,
-     OPTION_REPEATS | OPTION_RELOADS | OPTION_ADDS | OPTION_COMMAND, 0, 0, 0, 0, NULL, "NAME=COMMAND", NULL,
+     OPTION_REPEATS | OPTION_ADDS | OPTION_RELOADS | OPTION_CHILD, 0, 0, 0, 0, NULL, "NAME=COMMAND", NULL,
      NULL, "keep a Hermes extension running; repeatable; [child NAME] sections of --config say more"},
     {.name = NULL},
 };
