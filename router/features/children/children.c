@@ -569,7 +569,9 @@ static const struct stats_row children_gauges[CHILDREN_GAUGES + 1] = {
 static const struct option children_options[] = {
     {"extension", OPTION_PARSED, OPTIONS_CHILDREN,
      OPTION_REPEATS | OPTION_ADDS | OPTION_RELOADS | OPTION_CHILD, 0, 0, 0, 0, NULL, "NAME=COMMAND", NULL,
-     NULL, "keep a Hermes extension running; repeatable; [child NAME] sections of --config say more"},
+     NULL,
+     "run a Hermes extension as the agent NAME; repeatable; all sources' extensions run; a [child "
+     "NAME] section of --config has more settings"},
     {.name = NULL},
 };
 

@@ -129,11 +129,12 @@ static const char *const gate_levels[] = {"off", "human-in-the-loop", "manual", 
 
 static const struct option gate_options[] = {
     {"gate", OPTION_CHOICE, OPTIONS_RIGHTS, 0, OPTION_FIELD(approval_level), 0, 0, gate_levels, "LEVEL",
-     "off", NULL, "what requires this level or more is held until somebody approves it"},
+     "off", NULL, "hold messages that require this level or more until somebody approves them"},
     {"gate-wait", OPTION_TIME, OPTIONS_RIGHTS, OPTION_RELOADS, OPTION_OWN(FEATURE_GATE, GATE_OPTION_WAIT_NS),
-     OPTION_MS, 24 * OPTION_HOUR, NULL, "TIME", "5m", NULL, "for which a message is held"},
+     OPTION_MS, 24 * OPTION_HOUR, NULL, "TIME", "5m", NULL,
+     "time that a held message waits for approval at most"},
     {"max-held", OPTION_COUNT, OPTIONS_RIGHTS, OPTION_RELOADS, OPTION_OWN(FEATURE_GATE, GATE_OPTION_HELD_MAX),
-     1, 1u << 20, NULL, "N", "1000", NULL, "messages held at most, a quarter of them one source's"},
+     1, 1u << 20, NULL, "N", "1000", NULL, "held messages at most; one source may have a quarter of them"},
     {.name = NULL},
 };
 

@@ -259,16 +259,16 @@ static void hcs_peer_read(struct shard *shard, struct peer *peer) {
 static const struct option hcs_options[] = {
     {"max-sessions", OPTION_COUNT, OPTIONS_STREAMS, OPTION_RELOADS,
      OPTION_OWN(FEATURE_HCS, HCS_OPTION_SESSIONS_MAX), 1, 1u << 20, NULL, "N", "65536", NULL,
-     "sessions of HCS"},
+     "HCS sessions at most"},
     {"session-history", OPTION_SIZE, OPTIONS_STREAMS, OPTION_RELOADS,
      OPTION_OWN(FEATURE_HCS, HCS_OPTION_HISTORY_BYTES_MAX), 1, UINT64_C(1) << 40, NULL, "SIZE", "1M", NULL,
-     "of the chunks that a session keeps for those who come later"},
+     "size of the chunks that an HCS session keeps for clients that join later"},
     {"session-silence", OPTION_TIME, OPTIONS_STREAMS, OPTION_RELOADS,
      OPTION_OWN(FEATURE_HCS, HCS_OPTION_SILENCE_NS), OPTION_MS, 24 * OPTION_HOUR, NULL, "TIME", "30s", NULL,
-     "for which a producer may say nothing in a session"},
+     "time that a producer may send nothing in an HCS session"},
     {"session-linger", OPTION_TIME, OPTIONS_STREAMS, OPTION_RELOADS,
      OPTION_OWN(FEATURE_HCS, HCS_OPTION_LINGER_NS), OPTION_MS, 24 * OPTION_HOUR, NULL, "TIME", "60s", NULL,
-     "for which a session without clients, or one that has ended, is kept"},
+     "time that an HCS session is kept without clients, or after its end"},
     {.name = NULL},
 };
 

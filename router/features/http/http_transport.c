@@ -256,13 +256,14 @@ static const struct stats_row http_gauges[HTTP_GAUGES + 1] = {
 static const struct option http_options[] = {
     {"http", OPTION_ADDRESS, OPTIONS_LISTENERS, 0, 0, 0, 0, 0, NULL, "HOST:PORT", NULL,
      "127.0.0.1:7412, or off where --listen is given",
-     "address of HTTP and WebSocket, or https://HOST:PORT, or off"},
+     "serve HTTP and WebSocket here; https://HOST:PORT serves them over TLS; off serves neither"},
     {"allow-host", OPTION_PARSED, OPTIONS_LISTENERS, OPTION_REPEATS | OPTION_RELOADS | OPTION_SHOWN,
      OPTION_FIELD(hosts), 0, 0, NULL, "NAME", NULL, NULL,
-     "name that HTTP's Host may be, besides the address served and localhost; repeatable"},
+     "accept this name in HTTP's Host field, besides the address served and localhost; ports are "
+     "ignored, in both; repeatable"},
     {"allow-origin", OPTION_PARSED, OPTIONS_LISTENERS, OPTION_REPEATS | OPTION_RELOADS | OPTION_SHOWN,
      OPTION_FIELD(origins), 0, 0, NULL, "ORIGIN", NULL, NULL,
-     "SCHEME://HOST[:PORT] whose pages may use the hub, besides its own; repeatable"},
+     "let web pages of SCHEME://HOST[:PORT] use the hub, besides the hub's own pages; repeatable"},
     {.name = NULL},
 };
 

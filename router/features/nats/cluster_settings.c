@@ -283,18 +283,19 @@ const char *cluster_settings_prepare(struct hub_settings *settings, char fault[F
 static const struct option nats_options[] = {
     {"nats", OPTION_PARSED, OPTIONS_CLUSTER, OPTION_SECRET, 0, 0, 0, 0, NULL, "URL[,URL...]", NULL, NULL,
      "join other hubs through a NATS server (2.9 or later): nats:// or "
-     "tls://[USER:PASSWORD@|TOKEN@]HOST:PORT"},
+     "tls://[USER:PASSWORD@|TOKEN@]HOST:PORT; more URLs name more servers"},
     {"nats-credentials", OPTION_PARSED, OPTIONS_CLUSTER, OPTION_SHOWN, 0, 0, 0, 0, NULL, "FILE", NULL, NULL,
-     "shows the server who the hub is: of nsc (.creds), or an nkey's seed; read at each link"},
+     "file with the hub's credentials for the NATS server: .creds of nsc, or the seed of an nkey; read "
+     "for each connection"},
     {"nats-ca", OPTION_PARSED, OPTIONS_CLUSTER, OPTION_SHOWN, 0, 0, 0, 0, NULL, "FILE", NULL, "the system's",
-     "PEM of authorities that the server's certificate may be signed by"},
+     "PEM file of authorities that may sign the NATS server's certificate"},
     {"cluster", OPTION_PARSED, OPTIONS_CLUSTER, 0, 0, 0, 0, 0, NULL, "NAME", NULL, NULL,
-     "of the hubs that are joined, the same for all of them"},
+     "name of the cluster, the same for all hubs in it"},
     {"hub-name", OPTION_TEXT, OPTIONS_CLUSTER, 0, OPTION_FIELD(cluster.hub_name), 0, 0, NULL, "NAME", NULL,
-     "the machine's name", "of this hub in lists and logs"},
+     "the machine's name", "name of this hub in lists and logs"},
     {"realm-grace", OPTION_TIME, OPTIONS_CLUSTER, 0, OPTION_FIELD(cluster.realm_grace_ns), 0,
      24 * OPTION_HOUR, NULL, "TIME", "5m", NULL,
-     "for which hubs with the users file from before SIGHUP are served, or 0s"},
+     "time after SIGHUP in which hubs that still have the former users file are served; 0s: none"},
     {.name = NULL},
 };
 

@@ -441,7 +441,7 @@ static const struct feature_method observe_methods[] = {
 static const struct option observe_options[] = {
     {"slow-request", OPTION_TIME, OPTIONS_LIMITS, OPTION_RELOADS,
      OPTION_OWN(FEATURE_OBSERVE, OBSERVE_OPTION_SLOW_NS), 0, 24 * OPTION_HOUR, NULL, "TIME", "off", NULL,
-     "log each request that took as long, or off"},
+     "log each request that takes this long or longer; off: none"},
     {.name = NULL},
 };
 

@@ -75,16 +75,17 @@ static const char *const trace_parents[] = {"keep", "hub", NULL};
 
 static const struct option trace_options[] = {
     {"otlp", OPTION_PARSED, OPTIONS_PROCESS, 0, OPTION_FIELD(collector_url), 0, 0, NULL, "URL", NULL, NULL,
-     "http://HOST:PORT[/PATH] that spans of traces go to, as OTLP/HTTP in JSON; the path is " COLLECTOR_PATH
-     " where there is none"},
+     "send spans of traces to this collector, as OTLP/HTTP in JSON: http://HOST:PORT[/PATH]; the path "
+     "is " COLLECTOR_PATH " if none is given"},
     {"trace-sample", OPTION_FRACTION, OPTIONS_PROCESS, OPTION_RELOADS,
      OPTION_OWN(FEATURE_TRACE, TRACE_OWN_SAMPLE), 0, UNITS_WHOLE, NULL, "P", "0.01", NULL,
-     "part of the requests without a context that have a span, from 0 to 1; with a context its flag says so"},
+     "part of the requests without a trace context that have a span, from 0 to 1; a context decides "
+     "for its own request"},
     {"trace-rate", OPTION_COUNT, OPTIONS_PROCESS, OPTION_RELOADS, OPTION_OWN(FEATURE_TRACE, TRACE_OWN_RATE),
      1, 1000000, NULL, "N", "1000", NULL, "spans a second at most; others are dropped"},
     {"trace-parent", OPTION_CHOICE, OPTIONS_PROCESS, OPTION_RELOADS,
      OPTION_OWN(FEATURE_TRACE, TRACE_OWN_PARENT), 0, 0, trace_parents, "WHAT", "keep", NULL,
-     "of a sampled request as its target gets it: the source's span, or the hub's in its place"},
+     "parent that a target finds in a sampled request: the source's span, or the hub's span"},
     {.name = NULL},
 };
 
