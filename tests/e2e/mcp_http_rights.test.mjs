@@ -405,3 +405,36 @@ withUsers('what is refused before it is routed has one entry of a tap, and one s
   }
   assert.ok(!collector.spans.some((span) => attributes(span)['jsonrpc.request.id'] === 'secret'));
 });
+
+withUsers('what the hub answers in place of servers has one entry of a tap, and one span', USERS, SHOWN, async (hub) => {
+  const boss = await known(hub, 'boss', 'tcp'), entries = [];
+  assert.ok((await boss.ask('hub/tap', {})).result.tap);
+  const all = await open(hub, 'all', '/mcp'), one = await open(hub, 'all', '/mcp/one'), { length: before } = collector.spans;
+  const modern = async (method, id) => (await (await sendModern(hub, '/mcp', method, {}, { id, fields: bearer('all') })).end()).json;
+  const expected = [];
+  const asked = async (session, method, target) => {
+    assert.ok((await session.ask(method, method === 'logging/setLevel' ? { level: 'info' } : {})).result, method);
+    expected.push([session.ids, method, target, 'result', undefined]);
+  };
+  for (const method of ['ping', 'tools/list', 'resources/list', 'prompts/list', 'logging/setLevel']) await asked(all, method);
+  await asked(one, 'ping', 'one');
+  for (const [method, id] of [['server/discover', 'd'], ['tools/list', 't']]) {
+    assert.ok((await modern(method, id)).result, method);
+    expected.push([id, method, undefined, 'result', undefined]);
+  }
+  assert.ok((await (await one.call('ping', {}, { Accept: 'text/event-stream' })).end()).answer(one.ids).result);
+  expected.push([one.ids, 'ping', 'one', 'result', undefined]);
+  assert.equal((await all.ask('nobodys/method')).error.code, -32601);
+  expected.push([all.ids, 'nobodys/method', undefined, 'refused', -32601]);
+  const own = () => entries.filter(({ targetId, user, method }) => targetId === undefined && user === 'all' && !method.startsWith('notifications/'));
+  while (own().length < expected.length) {
+    const { json } = await boss.find(({ json }) => json.method === 'hub/tapped', 'entries');
+    entries.push(...json.params.entries);
+  }
+  assert.deepEqual(own().map(({ sourceId, method, target, outcome, code }) => [sourceId, method, target, outcome, code]), expected);
+  for (const { kind, source, answerBytes } of own()) assert.deepEqual([kind, source[0], answerBytes], ['request', '#', undefined]);
+  const due = expected.filter(([, , target]) => !target).map(([, method]) => method).sort();
+  const names = () => collector.spans.slice(before).filter((span) => attributes(span)['patchbay.target'] === undefined && attributes(span)['patchbay.user'] === 'all').map(({ name }) => name).sort();
+  for (const end = Date.now() + WAIT_MS; names().length < due.length && Date.now() < end;) await new Promise(setImmediate);
+  assert.deepEqual(names(), due);
+});

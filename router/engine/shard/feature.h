@@ -126,8 +126,8 @@ struct request_end {
       (struct shard * shard, const struct message *message, const struct agent *agent,                       \
        struct message_hold *hold),                                                                           \
       (shard, message, agent, hold))                                                                         \
-    /* Called when the hub answers a request itself, with a result, in place of this agent. The agent \
-     * gets a notification. */      \
+    /* Called when the hub answers a request itself, with a result, in place of this agent, which gets a \
+     * notification; or with NULL in place of several agents. */   \
     X(request_answered, (struct shard * shard, const struct message *message, const struct agent *agent),    \
       (shard, message, agent))                                                                               \
     /* Called before the response to a marked request (pending_mark_rare) goes to its source. May \

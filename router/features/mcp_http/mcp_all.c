@@ -245,7 +245,7 @@ static void pass_to(struct shard *shard, struct mcp_gather *gather, uint32_t ind
     uint32_t server_bytes = gather->parts[index].name_bytes;
     struct text body;
     memcpy(server, gather->parts[index].name, server_bytes);
-    gather->is_unsent_call = false; // tool_calls.c notes the call from now on
+    gather->is_passed = true;
     text_init(&body);
     text_add(&body, mcp_gather_body(gather), name.value.at);
     text_string(&body, own, bytes);
@@ -375,7 +375,6 @@ static void find_name(struct shard *shard, struct mcp_gather *gather, enum mcp_l
     assert(shard->index == 0);
     char name[NAME_BYTES_MAX];
     gather->subject = "name";
-    gather->is_unsent_call = list == MCP_TOOLS;
     size_t bytes = read_name(gather, name, sizeof name);
     if (bytes == SIZE_MAX)
         mcp_all_answer_refuse(shard, gather, ERROR_INVALID_PARAMS, "field", "params.name",
@@ -393,6 +392,7 @@ static void find_name(struct shard *shard, struct mcp_gather *gather, enum mcp_l
 static void try_first(struct shard *shard, struct mcp_gather *gather) {
     assert(gather->count > 0);
     gather->pages = false;
+    gather->is_passed = true;
     gather->step = 0;
     gather->put = mcp_gather_put_same;
     gather->ended = one_ended;
@@ -568,6 +568,7 @@ static bool cancel_own(struct shard *shard, const struct message *message, struc
         if (!gather || !json_same(message->body, named.value, mcp_gather_body(gather),
                                   gather->message.lookup.value[KEY_ID]))
             continue;
+        gather->error = ERROR_CANCELLED;
         mcp_gather_cancel(shard, gather);
         return true;
     }

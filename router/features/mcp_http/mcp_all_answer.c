@@ -32,6 +32,7 @@ static void give(struct shard *shard, struct mcp_gather *gather, struct text *bo
     struct parcel *parcel = NULL;
     if ((!gather->is_cancelled || gather->ends_well) && !body->failed)
         parcel = parcel_own(&shard->parcels, body->bytes, body->length);
+    gather->is_answered = parcel && !gather->error;
     if (parcel)
         mcp_stream_answer(shard, call, parcel, status,
                           call->is_initialize && !gather->error ? mcp_table_line(call->client) : NULL);

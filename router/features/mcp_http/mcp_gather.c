@@ -107,18 +107,21 @@ void mcp_gather_abandon(struct shard *shard, struct mcp_gather *gather) {
     gather->open = 0;
 }
 
-static void note_refused(struct shard *shard, const struct mcp_gather *gather) {
+// Tells the features how the call has ended, unless its message was passed on to a server.
+static void note_end(struct shard *shard, const struct mcp_gather *gather) {
     const struct mcp_call *call = gather->call;
     struct unrouted_source source = {.connection = call->client->seat->name,
                                      .user = call->client->user,
                                      .arrived_ms = call->exchange->arrived_ms};
-    mcp_reply_note(shard, &gather->message, &source, gather->error);
+    if (gather->is_answered)
+        mcp_reply_note_answer(shard, &gather->message, &source);
+    else if (!gather->is_passed)
+        mcp_reply_note(shard, &gather->message, &source, gather->error);
 }
 
 void mcp_gather_free(struct shard *shard, struct mcp_gather *gather) {
     assert(shard->index == 0);
-    if (gather->is_unsent_call || gather->error)
-        note_refused(shard, gather);
+    note_end(shard, gather);
     for (uint32_t index = 0; index < gather->count; index++) {
         struct mcp_part *part = &gather->parts[index];
         if (part->call && part->call->client != gather->call->client) // the own client frees its own calls

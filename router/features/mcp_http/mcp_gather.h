@@ -46,8 +46,9 @@ struct mcp_gather {
     bool is_reference;      // `subject` is a member of params.ref
     uint32_t step;          // for mcp_all.c: the list that is asked for, or the part
     bool is_cancelled;      // the call was given up, by the client or by the hub
-    bool is_unsent_call;    // a tools/call that no server has got
-    enum error error;       // the hub's answer to the call; or ERROR_NONE
+    bool is_passed;         // servers got the client's message itself
+    bool is_answered;       // the hub has answered the call with a result
+    enum error error;       // the hub's answer to the call, or ERROR_CANCELLED; else ERROR_NONE
     bool pages;             // all pages of a list are asked for
     const char *list;       // with `pages`: the result's member with the list; static
     const char *method;     // static, or in the gather's memory

@@ -40,26 +40,47 @@ static void put_error(struct text *body, struct reply_to to, int code, const cha
     text_put(body, "}}}");
 }
 
-void mcp_reply_note(struct shard *shard, const struct message *message, const struct unrouted_source *source,
-                    enum error error) {
+// Returns a copy of a message that has this source, and is attached to no target.
+static struct message unrouted_of(const struct message *message, const struct unrouted_source *source) {
     struct message unrouted = *message;
     unrouted.peer = NULL;
     unrouted.unrouted = source;
-    message_defer(&unrouted, NULL); // the source is attached to no target
+    message_defer(&unrouted, NULL);
+    return unrouted;
+}
+
+void mcp_reply_note(struct shard *shard, const struct message *message, const struct unrouted_source *source,
+                    enum error error) {
+    struct message unrouted = unrouted_of(message, source);
     feature_message_refused(shard, &unrouted, error);
 }
 
-static void note_post(struct shard *shard, const struct mcp_post *post, enum error error, int code) {
+void mcp_reply_note_answer(struct shard *shard, const struct message *message,
+                           const struct unrouted_source *source) {
+    struct message unrouted = unrouted_of(message, source);
+    feature_request_answered(shard, &unrouted, NULL);
+}
+
+static struct unrouted_source source_of(const struct mcp_post *post, int code) {
     const struct mcp_exchange *exchange = post->exchange;
+    return (struct unrouted_source){.connection = exchange->connection,
+                                    .user = exchange->user,
+                                    .target = post->server,
+                                    .target_bytes = post->server_bytes,
+                                    .arrived_ms = exchange->sent_ms,
+                                    .code = code};
+}
+
+static void note_post(struct shard *shard, const struct mcp_post *post, enum error error, int code) {
     const struct message *message = &post->message;
-    struct unrouted_source source = {.connection = exchange->connection,
-                                     .user = exchange->user,
-                                     .target = post->server,
-                                     .target_bytes = post->server_bytes,
-                                     .arrived_ms = exchange->sent_ms,
-                                     .code = code};
+    struct unrouted_source source = source_of(post, code);
     if (message_is_request(message) && (message->method_long || message->method_bytes))
         mcp_reply_note(shard, message, &source, error);
+}
+
+void mcp_reply_note_answered(struct shard *shard, const struct mcp_post *post) {
+    struct unrouted_source source = source_of(post, 0);
+    mcp_reply_note_answer(shard, &post->message, &source);
 }
 
 void mcp_reply_note_left(struct shard *shard, const struct mcp_post *post) {

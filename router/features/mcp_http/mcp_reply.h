@@ -35,5 +35,10 @@ void mcp_reply_status(struct shard *shard, struct mcp_exchange *exchange, unsign
 // request. So the message has its line in the journal, its entry in a tap, and its span in a trace.
 void mcp_reply_note(struct shard *shard, const struct message *message, const struct unrouted_source *source,
                     enum error error);
+// Tells the features that the hub has answered a message with a result, in place of servers.
+void mcp_reply_note_answer(struct shard *shard, const struct message *message,
+                           const struct unrouted_source *source);
+// Tells the features the same of a post, which is a request.
+void mcp_reply_note_answered(struct shard *shard, const struct mcp_post *post);
 // Tells the features that the client has given up a post, if the post is a request that was read completely.
 void mcp_reply_note_left(struct shard *shard, const struct mcp_post *post);

@@ -256,7 +256,7 @@ void observation_refuse(struct shard *shard, struct observation *observation, en
     observation->ended_ns = io_clock(shard->io);
     observation->outcome = outcome_of(observation, error);
     observation->by_hub = true;
-    if (error) {
+    if (error && !(observation->is_mcp && error == ERROR_CANCELLED)) { // which MCP doesn't answer
         observation->has_code = true;
         observation->code = observation->is_mcp ? error_code_mcp(error) : error_code(error);
     }

@@ -238,10 +238,12 @@ static void observe_refused(struct shard *shard, const struct message *message, 
     note(shard, observation, shown);
 }
 
-// The agent that the hub answers for takes no part in it: the request was not forwarded.
+// The agent that the hub answers for takes no part in it: the request was not forwarded. NULL: the hub answers for several.
 static void observe_answered(struct shard *shard, const struct message *message, const struct agent *agent) {
-    assert(message_is_request(message) && agent);
+    assert(message_is_request(message));
     struct observation *observation = take_back(message);
+    if (!agent && !is_shown(message)) // which was not observed before
+        return;
     if (observation) {
         assert(observe_of(shard)->live > 0);
         observe_of(shard)->live--;
