@@ -304,6 +304,10 @@ uint32_t account_suppressed(struct account *account, uint64_t now_ns) {
     return 0;
 }
 
+bool account_suppresses(const struct account *account) {
+    return unreported(atomic_load_explicit(&account->refusals, memory_order_relaxed)) > 0;
+}
+
 // --- Leases
 
 // --- Rates

@@ -275,10 +275,15 @@ static void report_count(struct shard *shard, const struct user *user, uint32_t 
     audit_submit(shard, entry);
 }
 
+static void arm_refusals(struct shard *shard) {
+    enum { PAUSE_MS = 1000 };
+    if (!timer_armed(&shard->refusals_timer))
+        wheel_arm(&shard->wheel, &shard->refusals_timer, shard_now_ms(shard) + PAUSE_MS);
+}
+
 // With a users file, ten refusals a second of each user have lines of their own. The others share one line, which is
 // written with the next refusal or by this shard's timer.
 bool audit_may_report(struct shard *shard, const struct user *user) {
-    enum { PAUSE_MS = 1000 };
     uint32_t unreported = 0;
     if (!shard->settings->users)
         return true;
@@ -286,8 +291,8 @@ bool audit_may_report(struct shard *shard, const struct user *user) {
     bool may_report = account_refuse(account, io_now(shard->io), &unreported);
     if (unreported)
         report_count(shard, user, unreported);
-    if (!may_report && !timer_armed(&shard->refusals_timer))
-        wheel_arm(&shard->wheel, &shard->refusals_timer, shard_now_ms(shard) + PAUSE_MS);
+    if (!may_report)
+        arm_refusals(shard);
     return may_report;
 }
 
@@ -296,19 +301,21 @@ bool audit_reports(const struct shard *shard, const struct user *user) {
     return !shard->settings->users || account_reports(account, io_now(shard->io));
 }
 
+// Reports the count of an account, or arms the timer once more for refusals of the present second.
+static void report_account(struct shard *shard, const struct user *user, struct account *account) {
+    uint32_t count = account_suppressed(account, io_now(shard->io));
+    if (count)
+        report_count(shard, user, count);
+    else if (account_suppresses(account))
+        arm_refusals(shard);
+}
+
 static void report_suppressed(struct shard *shard) {
     const struct users *users = shard->settings->users;
-    uint64_t now_ns = io_now(shard->io);
-    uint32_t count = account_suppressed(shard->hub->strangers, now_ns);
     assert(users && journal_is_on(shard));
-    if (count)
-        report_count(shard, NULL, count);
-    for (uint32_t index = 0; index < users_count(users); index++) {
-        const struct user *user = users_at(users, index);
-        count = account_suppressed(user->account, now_ns);
-        if (count)
-            report_count(shard, user, count);
-    }
+    report_account(shard, NULL, shard->hub->strangers);
+    for (uint32_t index = 0; index < users_count(users); index++)
+        report_account(shard, users_at(users, index), users_at(users, index)->account);
 }
 
 void audit_expired(struct shard *shard, const struct timer *timer) {

@@ -339,6 +339,18 @@ withUsers('refusals are in the journal, with the user', { a: {} }, {}, async (hu
   for (const line of lines) assert.equal(line.source.user, 'a', JSON.stringify(line));
 });
 
+// They end in another second than they began in, wherever the hub's seconds begin.
+withUsers('the last refusals without a line are told, though no other comes', { a: {} }, {}, async (hub) => {
+  const peer = await known(hub, 'a');
+  let count = 0;
+  for (const end = Date.now() + 900; Date.now() < end; count++) refused(await peer.ask('x', { targetAgent: 'y' }), 'call');
+  const told = () => readFileSync(hub.journal, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line)).reduce((sum, line) => sum + (line.kind === 'refusals' ? line.count : 1), 0);
+  await within((async () => {
+    while (told() < count) await peer.ask('hub/ping');
+  })(), 'the number of the rest');
+  assert.equal(told(), count);
+});
+
 withUsers('a request of HTTP that is refused is in the journal with its path', { a: {} }, { transport: 'http' }, async (hub) => {
   const paths = ['/metrics', '/', '/events'];
   for (const path of paths)

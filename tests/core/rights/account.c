@@ -175,6 +175,7 @@ static void lines_of_refusals(void **state) {
         assert_int_equal(suppressed, 0);
     }
     assert_int_equal(account_suppressed(account, START + 999 * MS), 0); // the second isn't over
+    assert_true(account_suppresses(account));
     assert_true(account_reports(account, START + SECOND));
     assert_true(account_refuse(account, START + SECOND, &suppressed));
     assert_int_equal(suppressed, 15);
@@ -184,6 +185,7 @@ static void lines_of_refusals(void **state) {
         account_refuse(account, START + SECOND, &suppressed);
     assert_int_equal(account_suppressed(account, START + 2 * SECOND), 3);
     assert_int_equal(account_suppressed(account, START + 2 * SECOND), 0);
+    assert_false(account_suppresses(account));
     assert_true(account_refuse(account, START + 2 * SECOND, &suppressed));
     assert_int_equal(suppressed, 0);
     account_drop(account);
