@@ -129,6 +129,33 @@ async function taking(info, then) {
   return { tried, server, uri: `nats://127.0.0.1:${server.address().port}` };
 }
 
+test('a beat that comes before the server has taken the hub in is answered behind that', async () => {
+  const sockets = [], beat = `{"protocol":1,"realm":"1","hub":"${'0'.repeat(32)}-1","agents":0,"dropped":0}`;
+  const server = net.createServer((socket) => {
+    const at = sockets.push({ socket, said: '' }) - 1;
+    socket.on('error', () => {}).on('data', (bytes) => {
+      const before = sockets[at].said;
+      sockets[at].said += bytes;
+      const [, sid] = /SUB patchbay\.test\.hubs\.> (\d+)\r\n/.exec(sockets[at].said) ?? [];
+      if (/\r\nPING\r\n/.test(sockets[at].said) && !/\r\nPING\r\n/.test(before))
+        socket.write(`MSG patchbay.test.hubs.beat ${sid} ${beat.length}\r\n${beat}\r\n`);
+    });
+    socket.write('INFO {"server_id":"X","version":"2.9.10","proto":1,"headers":true,"max_payload":1048576}\r\n');
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const hub = await Hub.start(joining(`nats://127.0.0.1:${server.address().port}`));
+  const watch = await hub.peer();
+  try {
+    await until('the beat is read', async () => (await watch.ask('hub/stats')).result.cluster_hubs === 1);
+    assert.doesNotMatch(sockets.at(-1).said, /PUB /);
+    sockets.at(-1).socket.write('PONG\r\n');
+    await until('the hub beats', () => /HPUB patchbay\.test\.hubs\.beat /.test(sockets.at(-1).said));
+  } finally {
+    await hub.stop();
+    server.close();
+  }
+});
+
 const pauseBefore = (tried, number) => tried[number] - tried[number - 1];
 
 test('who takes a hub in and sends it away at once is gone to after the same pauses', async () => {

@@ -164,7 +164,7 @@ static void take_served(struct link *link, struct cluster_member *member) {
         log_unserved(link, member);
     else if (!was_served)
         log_member(member, "there", "is there");
-    if (!was_known)
+    if (!was_known && link_is_open(link))
         heartbeat_beat(link); // a new member knows no other hub yet
     if (!member->is_served)
         remote_presence_lose(link->shard, &member->presence, &member->hub);
