@@ -124,6 +124,7 @@ enum { URI_BYTES = 160 };
 // repeats.
 static bool is_repeated(const struct config *config, uint32_t index, const char *uri) {
     char other[URI_BYTES];
+    assert(index < config->listener_count);
     bool any_port = strlen(uri) > 2 && strcmp(uri + strlen(uri) - 2, ":0") == 0;
     for (uint32_t before = 0; before < index && !any_port; before++) {
         address_format(&config->listeners[before], other, sizeof other);
@@ -178,6 +179,7 @@ static void check_memory(struct config *config) {
 }
 
 static void choose_io(struct config *config) {
+    assert(config->io <= CONFIG_IO_EPOLL);
     config->settings.io = config->io == CONFIG_IO_EPOLL ? IO_EPOLL : IO_URING;
 }
 
@@ -352,6 +354,7 @@ bool config_note(struct config *config, const struct option *option, const char 
 
 static bool note_child(struct config *config, const char *child, const char *key) {
     size_t child_bytes = strlen(child) + 1, key_bytes = strlen(key) + 1;
+    assert(*child);
     struct config_given *given = malloc(sizeof *given + child_bytes + key_bytes);
     if (!given)
         return config_complain(config, key, "memory is used up");
@@ -364,6 +367,7 @@ static bool note_child(struct config *config, const char *child, const char *key
 
 // Returns the line of this file that has given the option before; 0: there is none.
 static uint32_t line_given_here(const struct config *config, const struct option *option) {
+    assert(!(option->traits & OPTION_REPEATS));
     for (const struct config_given *given = config->given; given; given = given->next)
         if (given->option == option && given->source == config->source)
             return given->line;
@@ -579,6 +583,7 @@ static void write_place(const struct config *config, uint32_t source, uint32_t l
 // Replaces the text before the last @ of each URL by `***`.
 static void hide_credentials(const char *urls, char *out, size_t capacity) {
     size_t used = 0;
+    assert(capacity > 0);
     out[0] = '\0';
     for (size_t bytes; *urls && used < capacity; urls += bytes + (urls[bytes] == ',')) {
         bytes = strcspn(urls, ",");
@@ -640,6 +645,7 @@ static void print_given(const struct config *config, const struct option *option
                         const struct config_given *last) {
     char place[4 * PLACE_BYTES + 16];
     bool repeats = option->traits & OPTION_REPEATS;
+    assert(last->option == option);
     for (const struct config_given *given = config->given; given; given = given->next) {
         bool counts =
             option->traits & OPTION_ADDS || (repeats ? given->source == last->source : given == last);
@@ -653,6 +659,7 @@ static void print_given(const struct config *config, const struct option *option
 static void print_listeners(const struct config *config, const struct option *option) {
     char uri[160];
     uint32_t count = config->listener_count - (config->http.transport[0] != '\0');
+    assert(option->kind == OPTION_LISTEN);
     for (uint32_t index = 0; index < count; index++) {
         address_format(&config->listeners[index], uri, sizeof uri);
         print_value(option, uri, "default");
@@ -691,6 +698,7 @@ static void print_key(const struct config *config, const struct child_settings *
     char place[4 * PLACE_BYTES + 16];
     const struct config_given *given = find_key(config, child->name, key);
     struct text command = {0};
+    assert(*key);
     const char *quote = !may_have_semicolon(key) && needs_quotes(value) ? "\"" : "";
     const char *shown = strcmp(key, "command") == 0 ? hide_in_command(value, &command)
                         : is_variable(key)          ? CONFIG_HIDDEN

@@ -130,6 +130,7 @@ static void complain(struct config *config, const struct child_settings *child, 
 static const char *find_variable(const struct child_settings *child, const char *name) {
     const char *at = child->variables.bytes, *found = NULL;
     size_t bytes = strlen(name);
+    assert(bytes > 0);
     for (size_t left = child->variable_count; left > 0; left--, at += strlen(at) + 1) {
         if (strncmp(at + 1, name, bytes) != 0)
             continue;
