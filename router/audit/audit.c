@@ -277,6 +277,7 @@ static void report_count(struct shard *shard, const struct user *user, uint32_t 
 
 static void arm_refusals(struct shard *shard) {
     enum { PAUSE_MS = 1000 };
+    assert(shard->settings->users && journal_is_on(shard));
     if (!timer_armed(&shard->refusals_timer))
         wheel_arm(&shard->wheel, &shard->refusals_timer, shard_now_ms(shard) + PAUSE_MS);
 }
@@ -303,6 +304,7 @@ bool audit_reports(const struct shard *shard, const struct user *user) {
 
 // Reports the count of an account, or arms the timer once more for refusals of the present second.
 static void report_account(struct shard *shard, const struct user *user, struct account *account) {
+    assert(account == (user ? user->account : shard->hub->strangers));
     uint32_t count = account_suppressed(account, io_now(shard->io));
     if (count)
         report_count(shard, user, count);

@@ -335,6 +335,7 @@ static void sift_list(struct shard *shard, const struct pending *pending, struct
 // before, and have a line if the refusal has one. What an approver or the source has ended is no such refusal.
 static bool has_line(struct shard *shard, const struct message *message, const struct user *user,
                      enum error error) {
+    assert(message_is_request(message) && error < ERRORS_COUNT);
     bool is_noted = error == ERROR_NOT_ALLOWED || error == ERROR_GOVERNANCE_VIOLATION;
     if (!journal_is_on(shard))
         return false;

@@ -94,6 +94,7 @@ void mcp_all_answer_refuse(struct shard *shard, struct mcp_gather *gather, enum 
 
 void mcp_all_answer_revoke(struct shard *shard, struct mcp_gather *gather) {
     const char *rule = rule_text(RULE_CREDENTIAL);
+    assert(shard->settings->users && gather->call->gather == gather);
     mcp_gather_abandon(shard, gather);
     mcp_all_answer_refuse(shard, gather, ERROR_NOT_ALLOWED, "rule", rule, strlen(rule));
 }

@@ -95,6 +95,7 @@ void mcp_call_fail(struct shard *shard, struct mcp_call *call) {
 void mcp_call_revoke(struct shard *shard, struct mcp_call *call) {
     struct request request = request_of(shard, call);
     struct text data;
+    assert(shard->settings->users && !call->is_question);
     if (request.held) {
         gate_hold_revoke(shard, request.held);
         return;

@@ -73,6 +73,7 @@ static struct mcp_gather *first_gather(const struct mcp_client *client) {
 // forwarded to a server goes on there.
 static bool end(struct shard *shard, struct peer *seat, enum peer_end_reason why) {
     struct mcp_client *client = mcp_client_of_seat(seat);
+    assert(seat->state == PEER_OPEN && shard->index == 0);
     if (why != PEER_END_REVOKED || !client || client->is_closed)
         return false;
     for (struct mcp_gather *gather; (gather = first_gather(client));)

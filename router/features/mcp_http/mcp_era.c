@@ -122,6 +122,7 @@ static bool ask(struct shard *shard, struct mcp_server *server, const struct use
 // Asks a server for its era once more, in the name of the first user who waits and may call the server. Returns false
 // if there is no such user, or no room.
 static bool ask_again(struct shard *shard, struct mcp_server *server) {
+    assert(server->is_asked);
     if (shard->phase != HUB_SERVING)
         return false;
     LIST_EACH (struct mcp_wait, wait, &server->waits, link) {

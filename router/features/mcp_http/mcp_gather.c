@@ -102,6 +102,7 @@ static void give_up(struct shard *shard, struct mcp_part *part) {
 }
 
 void mcp_gather_abandon(struct shard *shard, struct mcp_gather *gather) {
+    assert(gather->call->gather == gather);
     for (uint32_t index = 0; index < gather->count; index++)
         give_up(shard, &gather->parts[index]);
     gather->open = 0;
@@ -113,6 +114,7 @@ static void note_end(struct shard *shard, const struct mcp_gather *gather) {
     struct unrouted_source source = {.connection = call->client->seat->name,
                                      .user = call->client->user,
                                      .arrived_ms = call->exchange->arrived_ms};
+    assert(!gather->is_answered || !gather->error);
     if (gather->is_answered)
         mcp_reply_note_answer(shard, &gather->message, &source);
     else if (!gather->is_passed)

@@ -42,6 +42,7 @@ static void put_error(struct text *body, struct reply_to to, int code, const cha
 
 // Returns a copy of a message that has this source, and is attached to no target.
 static struct message unrouted_of(const struct message *message, const struct unrouted_source *source) {
+    assert(message->lookup.verdict == LOOKUP_GOOD && source->connection);
     struct message unrouted = *message;
     unrouted.peer = NULL;
     unrouted.unrouted = source;
@@ -80,6 +81,7 @@ static void note_post(struct shard *shard, const struct mcp_post *post, enum err
 
 void mcp_reply_note_answered(struct shard *shard, const struct mcp_post *post) {
     struct unrouted_source source = source_of(post, 0);
+    assert(message_is_request(&post->message) && post->message.method_bytes > 0);
     mcp_reply_note_answer(shard, &post->message, &source);
 }
 
