@@ -333,7 +333,7 @@ static size_t find_value(const char *word, size_t bytes) {
 // HTTP. `is_value`: this word is the value of the word before, as in `Authorization: Bearer VALUE`.
 static enum secret_kind kind_of_next(const char *word, size_t bytes, bool is_value) {
     static const char *const schemes[] = {"bearer", "basic", "digest", "token", "apikey", "negotiate"};
-    enum { OWN = 2 }; // the first OWN schemes are no ordinary words
+    enum { SCHEMES_DISTINCT = 2 }; // the first two schemes are no ordinary words
     assert(bytes > 0);
     bool is_header = word[bytes - 1] == ':', has_mark = memchr(word, '=', bytes) != NULL;
     bool is_option = *word == '-', is_empty = is_option && word[bytes - 1] == '=';
@@ -342,7 +342,7 @@ static enum secret_kind kind_of_next(const char *word, size_t bytes, bool is_val
                                 : SECRET_NONE;
     if (kind != SECRET_NONE)
         return !is_empty ? kind : kind == SECRET_ANY ? SECRET_APART : SECRET_NONE;
-    for (size_t index = 0; index < (is_value ? sizeof schemes / sizeof *schemes : OWN); index++)
+    for (size_t index = 0; index < (is_value ? sizeof schemes / sizeof *schemes : SCHEMES_DISTINCT); index++)
         if (strlen(schemes[index]) == bytes && strncasecmp(word, schemes[index], bytes) == 0)
             return SECRET_ANY;
     return SECRET_NONE;

@@ -213,11 +213,11 @@ void account_disconnect(struct account *account) {
     count_down(&account->connections);
 }
 
-bool account_ask(struct account *account, uint32_t max) {
+bool account_begin_pending(struct account *account, uint32_t max) {
     return count_up(&account->pending, max);
 }
 
-void account_answer(struct account *account) {
+void account_end_pending(struct account *account) {
     count_down(&account->pending);
 }
 
@@ -441,7 +441,7 @@ bool account_lease_ask_anew(struct account_leases *account_leases, struct accoun
     uint32_t max = limits->pending;
     if (account_lease->answered > 0)
         return take_answered(account_lease, max);
-    if (!account_ask(account, max))
+    if (!account_begin_pending(account, max))
         return false;
     uint32_t places =
         max ? (uint32_t)least(max / ACCOUNT_LEASE_WORTH_PARTS, ACCOUNT_LEASE_PLACES) : ACCOUNT_LEASE_PLACES;

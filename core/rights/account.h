@@ -77,11 +77,11 @@ struct account_advance {
 void account_give_back(struct account *account, const struct account_limits *limits,
                        const struct account_advance *advance);
 
-// Count a connection or a pending request up and down. Return false at the bound `max` (0: no bound).
+// Count a connection, or a pending request or session, up and down. Return false at the bound `max` (0: no bound).
 bool account_connect(struct account *account, uint32_t max);
 void account_disconnect(struct account *account);
-bool account_ask(struct account *account, uint32_t max);
-void account_answer(struct account *account);
+bool account_begin_pending(struct account *account, uint32_t max);
+void account_end_pending(struct account *account);
 // Counts `count` pending requests before they come. Returns false if more than half of the bound would be pending.
 bool account_ask_ahead(struct account *account, uint32_t max, uint32_t count);
 // Counts `count` pending requests down, which were answered or didn't come.
@@ -166,8 +166,8 @@ uint64_t account_lease_message(struct account_leases *account_leases, struct acc
 void account_lease_charge(struct account_leases *account_leases, struct account *account,
                           const struct account_limits *limits, uint64_t now_ns, uint64_t bytes);
 
-// Do as account_ask and account_answer, by the lease. The requests that are really pending are those that the account
-// counts, less `places` and `answered`.
+// Do as account_begin_pending and account_end_pending, by the lease. The requests that are really pending are those
+// that the account counts, less `places` and `answered`.
 bool account_lease_ask_anew(struct account_leases *account_leases, struct account *account,
                             const struct account_limits *limits);
 static inline bool account_lease_ask(struct account_leases *account_leases, struct account *account,

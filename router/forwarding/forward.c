@@ -346,9 +346,8 @@ static bool pack_request(struct shard *shard, const struct message *message, con
         message_lane(message) != LANE_NORMAL)
         return false;
     struct peer *peer = peer_find(shard, target);
-    if (!(to ? !message->frame->added && !remote_target_keeps(shard, to) &&
-                   send_may_pack_enveloped(shard, peer)
-             : send_may_pack(shard, peer)))
+    if (!(to ? !message->frame->added && !remote_target_keeps(shard, to) && send_may_pack(shard, peer)
+             : send_may_pack_framed(shard, peer)))
         return false;
     char digits[HUB_ID_DIGITS_MAX + 4];
     uint64_t hub_id = pending_hub_id(&shard->pending, pending);

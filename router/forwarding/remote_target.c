@@ -199,7 +199,7 @@ bool remote_target_pack_enveloped(struct shard *shard, struct peer *link, const 
     struct block block;
     size_t body = frame->body.bytes - value.bytes + text.count;
     size_t before = block_of(shard, NULL, body, envelope, &block);
-    assert(send_may_pack_enveloped(shard, link) && !envelope->is_bare && !envelope->is_json);
+    assert(send_may_pack(shard, link) && !envelope->is_bare && !envelope->is_json);
     if (before + body > payload_bytes_max(shard))
         return false;
     size_t line = first_line(head, envelope, block.header_bytes, before + body);
@@ -308,13 +308,13 @@ bool remote_target_pack(struct shard *shard, struct peer *link, const struct mes
                         const struct remote_target *to, struct piece text, uint64_t hub_id,
                         uint32_t time_ms) {
     char subject[SUBJECT_BYTES_MAX], reply[SUBJECT_BYTES_MAX];
-    assert(hub_id && link->transport->ops.note);
+    assert(hub_id && link->transport->ops.note_packed);
     if (tells_cuts(shard))
         return false;
     struct hub_envelope envelope = envelope_of(shard, message, to, hub_id, time_ms, subject, reply);
     return remote_target_pack_enveloped(shard, link, message->frame, message->lookup.value[KEY_ID], text,
                                         hub_id, &envelope) &&
-           link->transport->ops.note(shard, link, hub_id);
+           link->transport->ops.note_packed(shard, link, hub_id);
 }
 
 bool remote_target_keeps(const struct shard *shard, const struct remote_target *to) {

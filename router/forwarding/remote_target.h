@@ -60,7 +60,7 @@ enum error remote_target_put_head(struct shard *shard, struct parcel *parcel,
 enum error remote_target_address(struct shard *shard, const struct message *message, struct parcel *parcel,
                                  const struct remote_target *to, uint64_t hub_id, uint32_t time_ms,
                                  uint64_t *bytes);
-// Packs a frame that pack_takes for the link, which send_may_pack_enveloped; arguments as of pack_add. Returns false if
+// Packs a frame that pack_takes for the link, which send_may_pack; arguments as of pack_add. Returns false if
 // it must be sent as a parcel.
 bool remote_target_pack_enveloped(struct shard *shard, struct peer *link, const struct frame *frame,
                                   struct span value, struct piece text, uint64_t hub_id,

@@ -197,8 +197,8 @@ bool completion_pack(struct shard *shard, uint64_t hub_id, uint64_t from, const 
         return false;
     struct peer *source = source_of(shard, pending);
     struct exchange *exchange = pending->exchange;
-    if (!source ||
-        !(exchange ? source->transport->ops.pack_answer && !frame->added : send_may_pack(shard, source)))
+    if (!source || !(exchange ? source->transport->ops.pack_answer && !frame->added
+                              : send_may_pack_framed(shard, source)))
         return false;
     assert(source->name == pending->source && pending_is_plain(pending));
     pending_fetch_beside(pending);

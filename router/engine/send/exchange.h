@@ -50,11 +50,11 @@ struct exchange {
     bool is_bad;          // the arrival as a whole was no message
     bool is_mcp;          // the arrival is MCP over HTTP, where the hub's codes are others (error_code_mcp)
     bool is_limited;      // the message was refused for a limit of its user
-    bool is_targets;      // the call was refused in the place of its target, which would have refused it
-    uint8_t error;        // enum error of the hub's last own answer; 0: none
-    bool is_unsent;       // the hub refused the forwarded request itself: its target's program never got it
-    uint32_t wait_ms;     // with is_limited: after which time the message would pass; 0: unknown
-    bool is_ended;        // all answers have come
+    bool is_targets_refusal; // the call was refused in the place of its target, which would have refused it
+    uint8_t error;           // enum error of the hub's last own answer; 0: none
+    bool is_unsent;   // the hub refused the forwarded request itself: its target's program never got it
+    uint32_t wait_ms; // with is_limited: after which time the message would pass; 0: unknown
+    bool is_ended;    // all answers have come
     // A member of the batch was `exit`, which takes effect when the whole batch has been routed
     bool exits;
     uint64_t hub_id; // of the last request of the arrival that was forwarded; 0: none

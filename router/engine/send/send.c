@@ -106,7 +106,7 @@ bool send_pack(struct shard *shard, struct peer *peer, const struct frame *frame
                struct piece text, uint64_t hub_id, const struct pack_envelope *envelope) {
     struct outbox *outbox = &peer->connection.outbox;
     size_t before = outbox->bytes;
-    assert(connection_shard(peer->name) == shard->index && send_may_pack_enveloped(shard, peer));
+    assert(connection_shard(peer->name) == shard->index && send_may_pack(shard, peer));
     if (!outbox_pack(outbox, &shard->parcels, &shard->buffers, frame, value, text, hub_id, envelope))
         return false;
     PROBE(queue, peer->name, outbox->bytes - before, outbox->bytes);

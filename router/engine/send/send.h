@@ -13,17 +13,17 @@ void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *par
 // exchange that holds answers, and room in its queue. The queue must allow packs (outbox_may_pack): enough waits to be
 // worth a pack, less than 128 KiB waits, there is no index of requests, and no frame is half out. No send to the peer
 // may be under way, and no pause. The peer must not be confined: sends to it have memory of their own.
-static inline bool send_may_pack_enveloped(const struct shard *shard, const struct peer *peer) {
+static inline bool send_may_pack(const struct shard *shard, const struct peer *peer) {
     const struct connection *connection = &peer->connection;
     return outbox_may_pack(&connection->outbox) && !peer_is_deaf(peer) && !connection->shipment &&
            !connection->paused && !connection->hurries && connection->share != SHARE_SMALL &&
            peer->exchange_bytes == 0 && queue_limit_has_room(shard, peer);
 }
 // The same for frames with a length line: the peer must have the plain framed transport.
-static inline bool send_may_pack(const struct shard *shard, const struct peer *peer) {
-    return peer->transport == &transport_framed && send_may_pack_enveloped(shard, peer);
+static inline bool send_may_pack_framed(const struct shard *shard, const struct peer *peer) {
+    return peer->transport == &transport_framed && send_may_pack(shard, peer);
 }
-// Packs a frame for a peer where send_may_pack, or send_may_pack_enveloped; `frame` is one that pack_takes, and the
+// Packs a frame for a peer where send_may_pack_framed, or send_may_pack; `frame` is one that pack_takes, and the
 // rest as of pack_add. False: there is no room, and the frame must go as a parcel.
 bool send_pack(struct shard *shard, struct peer *peer, const struct frame *frame, struct span value,
                struct piece text, uint64_t hub_id, const struct pack_envelope *envelope);

@@ -30,7 +30,7 @@ struct peer_cold {
     struct attachment *attachment; // after hub/attach; else NULL
     bool end_detaches;             // the end of the stream means that the peer has left, as hub/attach asked
     bool cancel_ends;              // a request of the peer ends when the peer cancels it, as MCP has it
-    bool is_held_up;               // the peer waits for a "100 Continue", and the frame's time-out is stopped
+    bool is_awaiting_continue;     // the peer waits for a "100 Continue", and the frame's time-out is stopped
     void *states[FEATURES_MAX];    // each feature's state of the peer, by number; or NULL
 };
 

@@ -70,7 +70,7 @@ struct peer_ops {
     bool (*divert)(struct shard *shard, struct peer *peer, struct parcel *parcel);
     // Notes a request that was packed for a peer (core/send/pack.h), under this id. Returns false without memory: then
     // the request is removed from the pack. Must not be NULL if requests are packed with an envelope.
-    bool (*note)(struct shard *shard, struct peer *peer, uint64_t hub_id);
+    bool (*note_packed)(struct shard *shard, struct peer *peer, uint64_t hub_id);
     // Packs an answer for an exchange of the peer, with the arguments of pack_add. Returns false if the answer must
     // come as a parcel. NULL: no answer is packed.
     bool (*pack_answer)(struct shard *shard, struct peer *peer, struct exchange *exchange,

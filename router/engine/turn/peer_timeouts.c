@@ -18,8 +18,8 @@ static bool arrives(const struct shard *shard, const struct peer *peer) {
 }
 
 // Returns whether the peer waits to be told that it may go on.
-static bool is_held_up(const struct peer *peer) {
-    return peer->cold && peer->cold->is_held_up;
+static bool is_awaiting_continue(const struct peer *peer) {
+    return peer->cold && peer->cold->is_awaiting_continue;
 }
 
 static void cut_off(struct shard *shard, struct peer *peer, enum counter counter) {
@@ -31,7 +31,7 @@ static void cut_off(struct shard *shard, struct peer *peer, enum counter counter
 }
 
 static void frame_expired(struct shard *shard, struct peer *peer) {
-    if (arrives(shard, peer) || is_held_up(peer))
+    if (arrives(shard, peer) || is_awaiting_continue(peer))
         peer_watch(shard, peer);
     else
         cut_off(shard, peer, COUNT_CLOSED_SLOW_SENDER);

@@ -80,7 +80,7 @@ bool child_mux_lacks_tool(struct shard *shard, const struct message *message, co
     if (bytes != SIZE_MAX && child_settings_has_tool(settings, name, bytes))
         return false;
     if (message->exchange)
-        message->exchange->is_targets = true;
+        message->exchange->is_targets_refusal = true;
     refuse_field(shard, message, "params.name", "a tool of this server");
     return true;
 }

@@ -193,13 +193,14 @@ static void answer(struct link *link, const struct inbound_request *request, str
     text_deinit(&data);
 }
 
-bool inbound_request_pack(struct shard *shard, struct peer *peer, struct exchange *exchange,
-                          const struct frame *frame, struct span id, struct piece text, bool is_error) {
+bool inbound_request_pack_answer(struct shard *shard, struct peer *peer, struct exchange *exchange,
+                                 const struct frame *frame, struct span id, struct piece text,
+                                 bool is_error) {
     char subject[SUBJECT_BYTES_MAX];
     struct link *link = link_of(shard, peer);
     struct inbound_request *request = exchange->inbound;
     struct hub_envelope envelope = {.subject = subject};
-    if (!link || !request || !request->place.hub || !send_may_pack_enveloped(shard, peer))
+    if (!link || !request || !request->place.hub || !send_may_pack(shard, peer))
         return false;
     envelope.subject_bytes = put_reply(&request->place, subject);
     if (!remote_target_pack_enveloped(shard, peer, frame, id, text, 0, &envelope))

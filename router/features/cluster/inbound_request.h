@@ -27,8 +27,8 @@ void inbound_request_tick(struct link *link);
 
 // Functions of struct transport; the last one is a hook of struct feature.
 void inbound_request_respond(struct shard *shard, struct peer *peer, struct exchange *exchange);
-bool inbound_request_pack(struct shard *shard, struct peer *peer, struct exchange *exchange,
-                          const struct frame *frame, struct span id, struct piece text, bool is_error);
+bool inbound_request_pack_answer(struct shard *shard, struct peer *peer, struct exchange *exchange,
+                                 const struct frame *frame, struct span id, struct piece text, bool is_error);
 void inbound_request_report(struct shard *shard, struct peer *peer, const struct pending *pending,
                             struct parcel *parcel);
 void inbound_request_hold(struct shard *shard, const struct message *message, const char *checkpoint,

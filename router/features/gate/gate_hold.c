@@ -251,7 +251,7 @@ static bool ask(struct shard *shard, const struct message *message, struct held_
 
 void gate_hold_answer(struct held_message *held) {
     if (held->is_asked)
-        account_answer(held->user->account);
+        account_end_pending(held->user->account);
     held->is_asked = false;
 }
 

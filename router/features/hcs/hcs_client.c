@@ -91,7 +91,7 @@ bool hcs_client_send(struct shard *shard, struct peer *peer, const struct hcs_st
     if (!client)
         return false;
     client->start = start;
-    client->home = hcs_mail_return(shard, fields->id, fields->id_bytes);
+    client->session_shard = hcs_shard_of_session(shard, fields->id, fields->id_bytes);
     client->known = report_of(viewer);
     client->over = client->known & REPORT_OVER;
     client->stuck = client->known & REPORT_STUCK;
@@ -99,7 +99,7 @@ bool hcs_client_send(struct shard *shard, struct peer *peer, const struct hcs_st
     list_append(&viewer->streams, &client->by_peer);
     peer->awaited++;
     hcs_of(shard)->out++;
-    hcs_mail_post(shard, client->home, &client->mail, HCS_MAIL_JOIN);
+    hcs_mail_post(shard, client->session_shard, &client->mail, HCS_MAIL_JOIN);
     return true;
 }
 
@@ -132,7 +132,7 @@ void hcs_client_leave_all(struct shard *shard, struct peer *peer) {
         struct hcs_client *client = list_entry(viewer->streams.next, struct hcs_client, by_peer);
         part(peer, client);
         client->has_left = client->leaving = true;
-        hcs_mail_post(shard, client->home, &client->leave, HCS_MAIL_LEAVE);
+        hcs_mail_post(shard, client->session_shard, &client->leave, HCS_MAIL_LEAVE);
     }
 }
 
@@ -219,7 +219,7 @@ static void report(struct shard *shard, struct hcs_client *client, uint8_t readi
     client->known = reading;
     client->reporting = true;
     client->report.detail = reading;
-    hcs_mail_post(shard, client->home, &client->report, HCS_MAIL_REPORT);
+    hcs_mail_post(shard, client->session_shard, &client->report, HCS_MAIL_REPORT);
 }
 
 static void report_all(struct shard *shard, struct hcs_viewer *viewer) {

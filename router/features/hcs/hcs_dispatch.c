@@ -183,7 +183,7 @@ static bool take_place(struct shard *shard, const struct hcs_client *client) {
         return true;
     // Units that this turn has taken ahead may include the last one
     account_leases_empty(&shard->account_leases);
-    return account_ask(client->account, max);
+    return account_begin_pending(client->account, max);
 }
 
 static bool session_begin(struct shard *shard, struct hcs_client *client, struct agent *agent) {
@@ -192,7 +192,7 @@ static bool session_begin(struct shard *shard, struct hcs_client *client, struct
         session = hcs_session_make(shard, client, agent);
     if (!session) {
         if (client->account)
-            account_answer(client->account);
+            account_end_pending(client->account);
         return false;
     }
     if (!hcs_session_enter(shard, session, client)) {

@@ -124,7 +124,7 @@ void hcs_ingress_generate(struct shard *shard, char *id, struct hcs_start_fields
         siphash_name(&shard->hub->settings.secrets.sessions, entropy, sizeof entropy, hash);
         for (unsigned digit = 0; digit < HCS_INGRESS_MADE_UP_BYTES; digit++)
             id[digit] = "0123456789abcdef"[hash[digit / 2] >> (digit % 2 ? 0 : 4) & 15];
-    } while (hcs_mail_return(shard, id, HCS_INGRESS_MADE_UP_BYTES) != shard->index);
+    } while (hcs_shard_of_session(shard, id, HCS_INGRESS_MADE_UP_BYTES) != shard->index);
     fields->id = id;
     fields->id_bytes = HCS_INGRESS_MADE_UP_BYTES;
     fields->is_generated = true;
@@ -213,7 +213,7 @@ static void pass_on(struct shard *shard, const struct hcs_entry *entry) {
         return;
     }
     parcel->mail.connection = message->peer->name;
-    hcs_mail_post(shard, hcs_mail_return(shard, entry->id, entry->fields.id_bytes), &parcel->mail,
+    hcs_mail_post(shard, hcs_shard_of_session(shard, entry->id, entry->fields.id_bytes), &parcel->mail,
                   HCS_MAIL_FRAME);
 }
 
@@ -420,7 +420,8 @@ void hcs_http_post(struct shard *shard, struct peer *peer, const struct frame *f
         http_frame->on_done = on_done;
         http_frame->context = context;
         hcs_of(shard)->out++;
-        hcs_mail_post(shard, hcs_mail_return(shard, id, id_bytes), &http_frame->mail, HCS_MAIL_HTTP_FRAME);
+        hcs_mail_post(shard, hcs_shard_of_session(shard, id, id_bytes), &http_frame->mail,
+                      HCS_MAIL_HTTP_FRAME);
         return;
     }
     struct parcel *error = fault ? post_error(shard, frame, &posted, fault) : NULL;

@@ -325,7 +325,7 @@ void hcs_session_end(struct shard *shard, struct hcs_session *session, struct pa
     stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_HCS, HCS_COUNT_ENDED));
     hub_pending_add(shard->hub, session->producer, -1);
     if (session->account)
-        account_answer(session->account);
+        account_end_pending(session->account);
     list_remove(&session->by_producer);
     list_remove(&session->link);
     list_append(&hcs_of(shard)->ended, &session->link);

@@ -54,7 +54,7 @@ void hcs_mail_post(struct shard *shard, uint32_t to, struct mail *mail, enum hcs
 
 // Returns the shard of a name. The hash has another key than the tables of names, so that a shard's names spread over
 // its tables.
-uint32_t hcs_mail_return(const struct shard *shard, const char *id, size_t bytes) {
+uint32_t hcs_shard_of_session(const struct shard *shard, const char *id, size_t bytes) {
     const struct hub_settings *settings = &shard->hub->settings;
     return (uint32_t)(siphash_table(&settings->secrets.sessions, id, bytes) % settings->shard_count);
 }

@@ -136,7 +136,7 @@ enum { HCS_TIMER_SESSION, HCS_TIMER_LOOK };
 
 void hcs_mail_post(struct shard *shard, uint32_t to, struct mail *mail, enum hcs_mail_kind kind);
 // Returns the shard of the session with this name.
-uint32_t hcs_mail_return(const struct shard *shard, const char *id, size_t bytes);
+uint32_t hcs_shard_of_session(const struct shard *shard, const char *id, size_t bytes);
 // Sends a connection a frame, and takes the parcel. A `required` frame passes a full queue.
 void hcs_mail_send(struct shard *shard, uint64_t connection, struct parcel *parcel, bool required);
 // Handles HCS_MAIL_TELL.

@@ -57,7 +57,7 @@ struct hcs_client {
     // Constant.
     uint64_t connection;
     uint64_t tag;              // marks its chunks in the peer's queue
-    uint32_t home;             // the session's shard
+    uint32_t session_shard;    // the session's shard
     bool resumes;              // the client resumes a session, and never starts one
     bool is_barred;            // its user may join a session, but not start one at the target
     bool has_after;            // the client wants the chunks after after_seq

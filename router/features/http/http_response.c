@@ -293,9 +293,9 @@ void http_respond(struct shard *shard, struct peer *peer, struct exchange *excha
 }
 
 void http_go_on(struct shard *shard, struct peer *peer) {
-    if (!peer->cold->is_held_up || http_peer_of(peer)->exchange_count)
+    if (!peer->cold->is_awaiting_continue || http_peer_of(peer)->exchange_count)
         return;
-    peer->cold->is_held_up = false;
+    peer->cold->is_awaiting_continue = false;
     struct text text;
     text_init(&text);
     text_put(&text, "HTTP/1.1 100 Continue\r\n\r\n");

@@ -120,7 +120,8 @@ static void http_take(struct shard *shard, struct peer *peer, struct frame *fram
     struct http_call call = {.peer = peer, .frame = frame, .head = frame->buffer->bytes + frame->at};
     stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_HTTP, HTTP_COUNT_REQUESTS));
     http_read(call.head, frame->unit, &call.request);
-    peer->cold->is_held_up = false; // the body has come, so the client doesn't wait for 100 Continue
+    peer->cold->is_awaiting_continue =
+        false; // the body has come, so the client doesn't wait for 100 Continue
     call.exchange = http_open(shard, peer);
     if (!call.exchange)
         return;
@@ -175,7 +176,7 @@ static void http_refuse(struct shard *shard, struct peer *peer) {
 // Handles Expect: 100-continue.
 static void http_skip(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
     (void)bytes;
-    peer->cold->is_held_up = true;
+    peer->cold->is_awaiting_continue = true;
     http_go_on(shard, peer);
 }
 

@@ -18,8 +18,8 @@ static unsigned refused_status(const struct exchange *exchange) {
     case ERROR_INVALID_REQUEST:
     case ERROR_VERSION:
         return 400;
-    case ERROR_INVALID_PARAMS: // is_targets: refused in the server's place
-        return exchange->is_targets ? 200 : 400;
+    case ERROR_INVALID_PARAMS: // is_targets_refusal: refused in the server's place
+        return exchange->is_targets_refusal ? 200 : 400;
     case ERROR_AGENT_NOT_FOUND:
         return 404;
     case ERROR_OVERLOADED:

@@ -244,8 +244,8 @@ static struct mcp_post unread_of(const struct mcp_arrival *arrival) {
 void mcp_session_listen(struct shard *shard, const struct mcp_arrival *arrival, const char *name,
                         size_t bytes) {
     assert(shard->index == 0);
-    const struct mcp_post none = unread_of(arrival);
-    struct mcp_client *session = find(shard, &none, name, bytes);
+    const struct mcp_post unread = unread_of(arrival);
+    struct mcp_client *session = find(shard, &unread, name, bytes);
     const struct http_request *request = &arrival->request;
     struct span place = request->fields[HTTP_LAST_EVENT_ID];
     if (!session)
@@ -254,15 +254,15 @@ void mcp_session_listen(struct shard *shard, const struct mcp_arrival *arrival, 
         mcp_stream_open(shard, session, arrival->exchange);
     else if (http_repeated(request, HTTP_LAST_EVENT_ID) ||
              !mcp_stream_resume(shard, session, arrival->exchange, arrival->head + place.at, place.bytes))
-        refuse(shard, &none, 400, ERROR_INVALID_REQUEST,
+        refuse(shard, &unread, 400, ERROR_INVALID_REQUEST,
                "Last-Event-ID must be the id of an event behind which all is kept");
 }
 
 void mcp_session_delete(struct shard *shard, const struct mcp_arrival *arrival, const char *name,
                         size_t bytes) {
     assert(shard->index == 0);
-    const struct mcp_post none = unread_of(arrival);
-    struct mcp_client *session = find(shard, &none, name, bytes);
+    const struct mcp_post unread = unread_of(arrival);
+    struct mcp_client *session = find(shard, &unread, name, bytes);
     if (!session)
         return;
     mcp_table_close(shard, session);

@@ -164,10 +164,10 @@ static void act(struct pairs *pairs, unsigned user, unsigned which) {
         account_charge(plain, limits, pairs->now, 1);
     } else if (which < 85) {
         assert_int_equal(account_lease_ask(&pairs->account_leases, tried, limits),
-                         account_ask(plain, limits->pending));
+                         account_begin_pending(plain, limits->pending));
     } else if (which < 97 && atomic_load(&plain->pending) > 0) {
         account_lease_answer(&pairs->account_leases, tried);
-        account_answer(plain);
+        account_end_pending(plain);
     } else if (which == 97) {
         change(pairs, user);
     } else if (which == 98) {
