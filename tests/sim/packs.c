@@ -266,6 +266,7 @@ static void an_agent_at_another_shard_gets_no_packs(void **state) {
     struct play play;
     struct world_options options;
     world_defaults(&options, 7, 2);
+    options.is_unobserved = true; // the shard alone keeps the requests out of packs
     open_play(&play, &options);
     put_asks(0, BURST, "");
     write_burst(&play.world, play.cables[1]);

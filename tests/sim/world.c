@@ -128,7 +128,8 @@ void world_open(struct world *world, const struct world_options *options) {
         settings = *options->settings;
     settings.features = features_all;
     fill_own(&settings);
-    if (options->shard_count >= 2) // all requests are observed, and none is so slow
+    if (options->shard_count >= 2 &&
+        !options->is_unobserved) // all requests are observed, and none is so slow
         settings.own[FEATURE_OBSERVE][OBSERVE_OPTION_SLOW_NS] = UINT64_C(24) * 3600 * 1000000000;
     settings.shard_count = options->shard_count;
     settings.bounds = options->bounds;

@@ -19,6 +19,7 @@ struct world_options {
     bool strict;         // validation
     const char *journal; // its file's name, or NULL
     bool half_close_leaves;
+    bool is_unobserved;                       // no request is observed; else all are, with 2 shards or more
     bool secure;                              // connections are, by the toy cipher
     bool keeps;                               // there is a keeper, and so there may be children
     struct child_settings *(*children)(void); // reads their sections, linked; NULL: there are none

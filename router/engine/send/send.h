@@ -9,15 +9,15 @@
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // Queues a parcel for the present receiver alone: the next process of a child doesn't get the parcel.
 void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *parcel);
-// Whether small frames for the peer are packed now (core/send/pack.h), as far as its queue tells. The peer must have no
-// exchange that holds answers, and room in its queue. The queue must allow packs (outbox_may_pack): enough waits to be
-// worth a pack, less than 128 KiB waits, there is no index of requests, and no frame is half out. No send to the peer
-// may be under way, and no pause. The peer must not be confined: sends to it have memory of their own.
+// Whether small frames for the peer are packed now (core/send/pack.h), as far as its queue tells. The queue must have
+// room and allow packs (outbox_may_pack): enough waits to be worth a pack, less than 128 KiB waits, there is no index
+// of requests, and no frame is half out. No send to the peer may be under way, and no pause. The peer must not be
+// confined: sends to it have memory of their own.
 static inline bool send_may_pack(const struct shard *shard, const struct peer *peer) {
     const struct connection *connection = &peer->connection;
     return outbox_may_pack(&connection->outbox) && !peer_is_deaf(peer) && !connection->shipment &&
            !connection->paused && !connection->hurries && connection->share != SHARE_SMALL &&
-           peer->exchange_bytes == 0 && queue_limit_has_room(shard, peer);
+           queue_limit_has_room(shard, peer);
 }
 // The same for frames with a length line: the peer must have the plain framed transport.
 static inline bool send_may_pack_framed(const struct shard *shard, const struct peer *peer) {
