@@ -1,5 +1,6 @@
 #include "router/main/config_arguments.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ static void erase_urls(char *url) {
 }
 
 static void erase_arguments(int argc, char **argv) {
+    assert(argc <= 0 || !argv[argc]);
     static const char *const schemes[] = {"nats://", "tls://"};
     for (int at = 1; at < argc; at++)
         for (size_t scheme = 0; scheme < sizeof schemes / sizeof *schemes; scheme++)

@@ -32,6 +32,7 @@ static const char *read_server(struct cluster_settings *cluster, const char *tex
     if (cluster->server_count == CLUSTER_SERVERS_MAX)
         return "16 servers at most";
     struct cluster_server *server = &cluster->servers[cluster->server_count];
+    assert(bytes > 0 && bytes < URLS_BYTES_MAX);
     *server = (struct cluster_server){.shown = ""};
     bool names_scheme = memmem(text, bytes, "://", 3) || cluster->server_count == 0;
     switch (names_scheme ? nats_url_read(text, bytes, &server->url)
@@ -117,6 +118,7 @@ static bool has_servers(const struct hub_settings *settings) {
 }
 
 static const char *check_servers(const struct cluster_settings *cluster, char fault[FEATURE_FAULT_BYTES]) {
+    assert(cluster->server_count <= CLUSTER_SERVERS_MAX);
     for (uint32_t at = 0; at < cluster->server_count; at++) {
         const struct nats_url *url = &cluster->servers[at].url;
         if (cluster->insecure || cluster_server_is_safe(cluster, &cluster->servers[at]))
@@ -185,6 +187,7 @@ static bool needs_tls(const struct cluster_settings *cluster) {
 }
 
 static bool has_secret(const struct cluster_settings *cluster) {
+    assert(memchr(cluster->creds, '\0', sizeof cluster->creds));
     bool has = cluster->creds[0] || needs_tls(cluster);
     for (uint32_t at = 0; at < cluster->server_count; at++)
         has = has || cluster->servers[at].url.password[0] || cluster->servers[at].url.token[0];
