@@ -76,6 +76,7 @@ static size_t token_bytes(const char *text, size_t bytes) {
     return at >= TOKEN_BYTES_MIN ? at : 0;
 }
 
+// Returns the bytes of a JWT, or of a token that services make with a prefix of their own.
 static size_t jwt_bytes(const char *text, size_t bytes) {
     size_t at = 0;
     while (at < bytes && (is_base64url(text[at]) || text[at] == '.'))
@@ -100,6 +101,11 @@ static const struct form {
     {"://", false, false, url_bytes},     {"bearer ", false, true, bearer_bytes},
     {"basic ", false, true, basic_bytes}, {"pb_", true, true, token_bytes},
     {"eyJ", true, true, jwt_bytes},       {"S", true, true, seed_bytes},
+    {"ghp_", true, true, jwt_bytes},      {"gho_", true, true, jwt_bytes},
+    {"ghs_", true, true, jwt_bytes},      {"ghu_", true, true, jwt_bytes},
+    {"ghr_", true, true, jwt_bytes},      {"github_pat_", true, true, jwt_bytes},
+    {"glpat-", true, true, jwt_bytes},    {"sk-", true, true, jwt_bytes},
+    {"xoxb-", true, true, jwt_bytes},     {"xoxp-", true, true, jwt_bytes},
 };
 
 static bool stands_at(const struct form *form, const char *text, size_t bytes, size_t at) {
@@ -127,7 +133,8 @@ size_t log_hide_credentials(char *text, size_t bytes) {
 
 // --- Values by their name
 
-// Ends of the names of secrets, in lower case. `_` stands for `-`, `_`, a blank, or nothing.
+// Ends of the names of secrets, in lower case. `_` stands for `-`, `_`, a blank, or nothing; `+` for the first three
+// alone.
 static const char *const secret_names[] = {"password",   "passwd",     "passphrase",  "secret",
                                            "token",      "api_key",    "access_key",  "private_key",
                                            "secret_key", "credential", "credentials", "authorization"};
@@ -140,10 +147,11 @@ static bool is_letter_of(char letter, char byte) {
 static bool ends_with_name(const char *text, size_t end, const char *name) {
     size_t left = strlen(name);
     for (; left > 0 && end > 0; left--) {
-        bool is_gap = name[left - 1] == '_';
-        if (is_gap && text[end - 1] != '-' && text[end - 1] != '_' && text[end - 1] != ' ')
+        bool may_be_gap = name[left - 1] == '_', must_be_gap = name[left - 1] == '+';
+        bool is_gap = text[end - 1] == '-' || text[end - 1] == '_' || text[end - 1] == ' ';
+        if (may_be_gap && !is_gap)
             continue;
-        if (!is_gap && !is_letter_of(name[left - 1], text[end - 1]))
+        if (must_be_gap ? !is_gap : !may_be_gap && !is_letter_of(name[left - 1], text[end - 1]))
             return false;
         end--;
     }
@@ -255,7 +263,8 @@ size_t log_hide_named(char *text, size_t bytes) {
 // --- Words of a command
 
 // Ends of the names of secrets in a command, besides secret_names. In a program's output these may be ordinary words.
-static const char *const argument_names[] = {"auth", "bearer", "cookie", "jwt", "pass", "passcode", "pwd"};
+static const char *const argument_names[] = {"auth", "bearer",   "cookie", "jwt",
+                                             "pass", "passcode", "+pat",   "pwd"};
 
 static bool ends_with_any(const char *text, size_t end) {
     size_t count = sizeof secret_names / sizeof *secret_names, index = 0;

@@ -11,7 +11,8 @@
 enum { LOG_SECRET_BYTES_MIN = 4 };
 
 // Hides credentials that are known by their form: the user of a URL, a bearer token, a name and a password of HTTP's
-// `Basic`, a token of `patchbay token new`, a JWT, the seed of an nkey. Returns the new number of bytes of the text.
+// `Basic`, a token of `patchbay token new`, a JWT, the seed of an nkey, a token with a service's prefix such as `ghp_`
+// or `sk-`. Returns the new number of bytes of the text.
 size_t log_hide_credentials(char *text, size_t bytes);
 // Hides values behind a secret's name in a line of a program: `password=VALUE`, `"api_key": "VALUE"`, `Authorization:
 // SCHEME VALUE`. A value ends with its quotes, else with its word; a value of fewer than LOG_SECRET_BYTES_MIN bytes

@@ -49,6 +49,8 @@ static void the_table(void **state) {
         {"--bearer x", "--bearer ***"},
         {"--auth=x --pass x --pwd=x", "--auth=*** --pass *** --pwd=***"},
         {"--basic-auth u:p --cookie a=b --jwt e", "--basic-auth *** --cookie *** --jwt ***"},
+        {"prog --pat x --github-pat=x GIT_PAT=x", "prog --pat *** --github-pat=*** GIT_PAT=***"},
+        {"prog --compat x --format x", NULL},
         {"env SSHPASS=x MYSQL_PWD=x dbPass=x prog", "env SSHPASS=*** MYSQL_PWD=*** dbPass=*** prog"},
         {"--token -abcd", "--token ***"},
         {"--token --password abcd", "--token *** ***"},
