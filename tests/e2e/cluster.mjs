@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import net from 'node:net';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
 import { Hub } from './hub.mjs';
+import { scenarioTests } from './parallel.mjs';
 import { within } from './peer.mjs';
 
 const running = new Set();
@@ -200,21 +201,20 @@ export function joining(where, name = 'test') {
 // One test: `run` gets hubs (one for each entry of `hubs`, which are its options) that have a link, and their broker.
 export function joined(name, how, run) {
   const { hubs = [[], []], broker: args = [], shards = [1, 2], cluster = 'test' } = how;
-  for (const count of shards)
-    test(`${name} (--shards ${count})`, async () => {
-      const broker = await Broker.start(args);
-      const failures = [], all = [];
-      try {
-        for (const options of hubs)
-          all.push(await Hub.start([...joining(broker, cluster), '--shards', String(count), ...options]));
-        await Promise.all(all.map((hub) => linked(hub)));
-        await run(...all, broker);
-      } catch (error) {
-        failures.push(error);
-      }
-      for (const hub of all) if (!hub.over) await hub.stop().catch((error) => failures.push(error));
-      await broker.kill();
-      if (failures.length === 1) throw failures[0];
-      if (failures.length > 1) throw new AggregateError(failures, failures.map((one) => one.stack).join('\n'));
-    });
+  scenarioTests(name, shards.map((count) => [`${name} (--shards ${count})`, async () => {
+    const broker = await Broker.start(args);
+    const failures = [], all = [];
+    try {
+      for (const options of hubs)
+        all.push(await Hub.start([...joining(broker, cluster), '--shards', String(count), ...options]));
+      await Promise.all(all.map((hub) => linked(hub)));
+      await run(...all, broker);
+    } catch (error) {
+      failures.push(error);
+    }
+    for (const hub of all) if (!hub.over) await hub.stop().catch((error) => failures.push(error));
+    await broker.kill();
+    if (failures.length === 1) throw failures[0];
+    if (failures.length > 1) throw new AggregateError(failures, failures.map((one) => one.stack).join('\n'));
+  }]));
 }

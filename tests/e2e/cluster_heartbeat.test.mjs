@@ -1,8 +1,11 @@
 // How hubs know that others are there: beats, silence, links that come after others, and hubs that aren't served.
 import assert from 'node:assert/strict';
 import { Client, joined, until } from './cluster.mjs';
+import { fourAtOnce } from './parallel.mjs';
 import { assertError, requestText } from './peer.mjs';
 import { head, Played } from './played.mjs';
+
+fourAtOnce();
 
 const stats = async (peer) => (await peer.ask('hub/stats')).result;
 

@@ -2,10 +2,12 @@
 // request ends once, who is here is served as ever, and all of it heals by itself.
 import assert from 'node:assert/strict';
 import net from 'node:net';
-import { test } from 'node:test';
 import { Broker, Client, joined, joining, linked, until } from './cluster.mjs';
 import { Hub } from './hub.mjs';
+import { fourAtOnce, test } from './parallel.mjs';
 import { assertError, requestText } from './peer.mjs';
+
+fourAtOnce();
 
 // With the link down nobody knows who is elsewhere.
 function assertDown(answer) {

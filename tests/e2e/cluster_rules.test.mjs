@@ -2,8 +2,11 @@
 // told to say.
 import assert from 'node:assert/strict';
 import { Client, joined, until } from './cluster.mjs';
+import { fourAtOnce } from './parallel.mjs';
 import { assertError } from './peer.mjs';
 import { framed, Played, unframed } from './played.mjs';
+
+fourAtOnce();
 
 const stats = async (peer) => (await peer.ask('hub/stats')).result;
 

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import net from 'node:net';
-import { test } from 'node:test';
 import { Broker, joining, linked, until } from './cluster.mjs';
 import { Hub } from './hub.mjs';
+import { test } from './parallel.mjs';
 
 // No numeric address as the hub takes them, so it is looked up; and known without any file or server.
 const HERE = '0x7f.1';

@@ -2,7 +2,10 @@
 // -32050, and the hub ends with status 0.
 import assert from 'node:assert/strict';
 import { dial, scenario } from './hub.mjs';
+import { fourAtOnce } from './parallel.mjs';
 import { assertError, requestText, within } from './peer.mjs';
+
+fourAtOnce();
 
 const EVERYWHERE = { shards: [1, 2] };
 

@@ -7,7 +7,8 @@ import net from 'node:net';
 import tls from 'node:tls';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
+import { scenarioTests } from './parallel.mjs';
 import { LINES, Peer, within } from './peer.mjs';
 import { upgraded } from './websocket.mjs';
 
@@ -23,7 +24,7 @@ const everywhere = (process.env.PATCHBAY_TRANSPORTS ?? 'tcp unix').split(' ');
 // The number of forms in which a scenario is played. `each`: all of its numbers of shards by all of its transports.
 // `some`: each number with one transport at least, and the other way round. A run with several shards alone
 // (PATCHBAY_SHARDS) keeps to those where a scenario has them.
-const thoroughly = (process.env.PATCHBAY_FORMS ?? 'each') === 'each';
+export const thoroughly = (process.env.PATCHBAY_FORMS ?? 'each') === 'each';
 const only = Number(process.env.PATCHBAY_SHARDS ?? 0);
 
 // A test that fails may leave its hub; it must not outlive the tests.
@@ -161,14 +162,12 @@ function forms(shards, transports) {
 // One test for each of these. `run` gets a fresh hub, and the hub must end well afterwards.
 export function scenario(name, how, run) {
   const { shards = [1], transports = everywhere, options = [], under = [] } = how;
-  for (const [count, transport] of forms(shards, transports)) {
-    test(`${name} (${transport}, --shards ${count})`, async () => {
-      const hub = await Hub.start([...options, '--shards', String(count)], transport, under);
-      const failures = [];
-      await Promise.resolve(run(hub)).catch((error) => failures.push(error));
-      await hub.stop().catch((error) => failures.push(error));
-      if (failures.length === 1) throw failures[0];
-      if (failures.length > 1) throw new AggregateError(failures, failures.map((one) => one.stack).join('\n'));
-    });
-  }
+  scenarioTests(name, forms(shards, transports).map(([count, transport]) => [`${name} (${transport}, --shards ${count})`, async () => {
+    const hub = await Hub.start([...options, '--shards', String(count)], transport, under);
+    const failures = [];
+    await Promise.resolve(run(hub)).catch((error) => failures.push(error));
+    await hub.stop().catch((error) => failures.push(error));
+    if (failures.length === 1) throw failures[0];
+    if (failures.length > 1) throw new AggregateError(failures, failures.map((one) => one.stack).join('\n'));
+  }]));
 }

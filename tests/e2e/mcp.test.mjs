@@ -7,7 +7,10 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { scenario } from './hub.mjs';
+import { fourAtOnce } from './parallel.mjs';
 import { assertError, WAIT_MS } from './peer.mjs';
+
+fourAtOnce();
 
 const directory = mkdtempSync(join(tmpdir(), 'patchbay-mcp-'));
 after(() => rmSync(directory, { recursive: true, force: true }));

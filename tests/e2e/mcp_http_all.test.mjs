@@ -6,7 +6,10 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { send, Session } from './mcp_web.mjs';
+import { fourAtOnce } from './parallel.mjs';
 import { web } from './web.mjs';
+
+fourAtOnce();
 
 const directory = mkdtempSync(join(tmpdir(), 'patchbay-mcp-all-'));
 after(() => rmSync(directory, { recursive: true, force: true }));

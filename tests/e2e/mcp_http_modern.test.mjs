@@ -6,8 +6,11 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { OPENING, send, Session } from './mcp_web.mjs';
+import { fourAtOnce } from './parallel.mjs';
 import { WAIT_MS } from './peer.mjs';
 import { Client, JSON_TYPE, request, web } from './web.mjs';
+
+fourAtOnce();
 
 const directory = mkdtempSync(join(tmpdir(), 'patchbay-mcp-modern-'));
 after(() => rmSync(directory, { recursive: true, force: true }));

@@ -9,7 +9,10 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { scenario } from './hub.mjs';
+import { fourAtOnce } from './parallel.mjs';
 import { assertError, LINES, Peer, WAIT_MS } from './peer.mjs';
+
+fourAtOnce();
 
 const directory = mkdtempSync(join(tmpdir(), 'patchbay-each-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
@@ -484,12 +487,11 @@ scenario('one of MCP that is started again has its session, level and subscripti
   assert.deepEqual((await seen()).map(({ method }) => method), ['server/discover']);
 });
 
-// How it is started next is read from a file, and what one that is started hears is written to another.
-const [gate, flags, heard, starts] = ['gate', 'flags', 'heard', 'starts.sh'].map((name) => join(directory, name));
-writeFileSync(starts, `exec ${PYTHON} -S -E ${program('mcp_server.py')} --gate ${gate} $(cat ${flags}) < <(exec tee ${heard})\n`);
-const GATED = both(config('gated.ini', `[child server]\ncommand = /bin/bash ${starts}\nprotocol = mcp\ninstances = each\nrestart-delay = 1ms\n`));
-
 for (const [what, how] of [['takes', ''], ['refuses', '--modern']]) {
+  // The file `flags` has the program's next arguments. The program's input is copied to the file `heard`.
+  const [gate, flags, heard, starts] = ['gate', 'flags', 'heard', 'starts.sh'].map((name) => join(directory, `${what}-${name}`));
+  writeFileSync(starts, `exec ${PYTHON} -S -E ${program('mcp_server.py')} --gate ${gate} $(cat ${flags}) < <(exec tee ${heard})\n`);
+  const GATED = both(config(`${what}.ini`, `[child server]\ncommand = /bin/bash ${starts}\nprotocol = mcp\ninstances = each\nrestart-delay = 1ms\n`));
   scenario(`a user opens a session while the hub opens the one before anew, which the program ${what}`, GATED, async (hub) => {
     const opening = { protocolVersion: '2025-06-18', capabilities: { roots: {} }, clientInfo: { name: 'client', version: '1' } };
     writeFileSync(flags, '');

@@ -3,7 +3,10 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { scenario } from './hub.mjs';
+import { fourAtOnce } from './parallel.mjs';
 import { assertError } from './peer.mjs';
+
+fourAtOnce();
 
 const EVERYWHERE = { shards: [1, 2] };
 const request = (id, params) => `{"jsonrpc":"2.0","id":${id},"method":"m","params":{"targetAgent":"target"${params}}}`;

@@ -314,7 +314,7 @@ scenario('what is held has its entry with body when it is taken in, and one more
   assert.deepEqual((await tap.of(count + 4)).slice(count).map(({ kind }) => kind), ['request', 'request', 'request', 'request']);
 });
 
-scenario('a body is shown as its source sent it, whose span ever stands in it', { shards: [1, 2], options: ['--otlp', 'http://127.0.0.1:9', '--trace-parent', 'hub', '--max-pending', '2'] }, async (hub) => {
+scenario('a body is shown as its source sent it, whose span ever stands in it', { shards: [1, 2], options: ['--otlp', 'http://127.0.0.1:9', '--trace-parent', 'hub', '--max-pending', '2', '--drain-timeout', '100ms'] }, async (hub) => {
   const target = await hub.agent('b');
   const tap = await Tap.open(hub, { body: 1000 });
   const source = await hub.peer();
