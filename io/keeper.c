@@ -536,9 +536,10 @@ static void start(struct keeper_state *state, const struct keeper_command *comma
     for (uint32_t word = 0; words && word < command->words; word++)
         words[word] = next_text(&text, end);
     program.variables = text;
-    bool has_memory =
-        child && words &&
-        keeper_secrets_read(command, first_word, program.variables, &child->secrets, &child->secrets_bytes);
+    bool has_memory = child && words &&
+                      keeper_secrets_read(&(struct keeper_texts){first_word, program.variables,
+                                                                 command->words, command->variables},
+                                          &child->secrets, &child->secrets_bytes);
     pid_t process = has_memory ? fork_program(&program, sockets, &child->complaints) : -1;
     int error = has_memory ? errno : ENOMEM;
     free(words);

@@ -9,7 +9,6 @@
 #include "core/child/secret_filter.h"
 #include "core/log/log_secret.h"
 #include "core/log/secret_variant.h"
-#include "io/keeper.h"
 #include "io/plain_file.h"
 
 enum { FILE_BYTES_MAX = 64 << 10 };
@@ -65,11 +64,11 @@ static void add_file(struct secrets *secrets, const char *path) {
     free(text);
 }
 
-bool keeper_secrets_read(const struct keeper_command *command, const char *words, const char *variables,
-                         char **texts, size_t *bytes) {
+bool keeper_secrets_read(const struct keeper_texts *command, char **texts, size_t *bytes) {
     struct secrets secrets = {NULL, 0, false};
-    secrets.failed = !log_find_command_secrets(words, command->words, add, &secrets);
-    for (uint32_t left = command->variables; left > 0; left--, variables += strlen(variables) + 1) {
+    const char *variables = command->variables;
+    secrets.failed = !log_find_command_secrets(command->words, command->word_count, add, &secrets);
+    for (uint32_t left = command->variable_count; left > 0; left--, variables += strlen(variables) + 1) {
         const char *value = strchr(variables, '=');
         assert(*variables == 'P' || value);
         if (*variables == 'S')

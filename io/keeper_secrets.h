@@ -7,13 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct keeper_command;
+// The words and the variables of a start command, one after the other, each with a zero byte at its end.
+struct keeper_texts {
+    const char *words, *variables;
+    uint32_t word_count, variable_count;
+};
 
-// Reads the words and the variables of a start command (io/keeper.h). Writes the secrets to *texts, each with a zero
-// byte at its end, and their size to *bytes. The caller frees *texts, which is NULL without secrets. A file that can't
+// Reads the words and the variables. Writes the secrets to *texts, each with a zero byte at its end, and their size to
+// *bytes. The caller frees *texts, which is NULL without secrets. A file that can't
 // be read has no secrets. Returns false without memory.
-bool keeper_secrets_read(const struct keeper_command *command, const char *words, const char *variables,
-                         char **texts, size_t *bytes);
+bool keeper_secrets_read(const struct keeper_texts *command, char **texts, size_t *bytes);
 
 // Adds the texts that *joined doesn't have yet. *joined may be NULL. Returns false without memory, and changes nothing
 // then.
