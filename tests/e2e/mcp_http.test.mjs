@@ -398,3 +398,19 @@ web('a session past the processes of its server', { ...SHARED, options: [...conf
   await session.close();
   await until('room for another one', async () => (await (await send(hub, 'POST', '/mcp/server', { body: opening })).end()).status === 200);
 });
+
+web('a hub that drains goes on with what is in progress, and begins nothing', { ...SHARED, options: [...config('draining.ini', SECTION), '--drain-timeout', '1h'] }, async (hub) => {
+  const session = await Session.open(hub), stream = await session.listen();
+  const waiting = session.call('wait', {}, { Accept: 'text/event-stream' }), id = session.ids;
+  await until('the request', async () => (await seen(session)).some(({ method }) => method === 'wait'));
+  hub.process.kill('SIGTERM');
+  await until('the drain', async () => (await (await session.call('ping')).end()).status === 503);
+  for (const refused of [await session.call('where'), await session.listen(), await send(hub, 'POST', '/mcp/server', { body: { jsonrpc: '2.0', id: 1, method: 'initialize', params: OPENING } })]) {
+    await errorOf(refused, 503, -31052);
+    assert.match(refused.fields['retry-after'], /^[1-9]/);
+  }
+  assert.ok(!stream.ended);
+  await session.notify('notifications/cancelled', { requestId: id });
+  assert.equal((await (await waiting).end()).messages.length, 0);
+  await stream.end();
+});

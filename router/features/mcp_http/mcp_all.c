@@ -547,7 +547,7 @@ void mcp_all_ask(struct shard *shard, struct mcp_post *post, struct mcp_client *
         mcp_call_settle(shard, call);
         mcp_call_free(shard, call);
     }
-    mcp_reply_error(shard, post, 503, ERROR_OVERLOADED, NULL);
+    mcp_reply_later(shard, post, 503, 1000, NULL);
     if (client->kind == MCP_CLIENT_REQUEST && list_empty(&client->calls))
         mcp_table_close(shard, client);
 }

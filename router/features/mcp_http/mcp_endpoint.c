@@ -228,7 +228,7 @@ static void serve_modern_all(struct shard *shard, const struct mcp_arrival *arri
     if (client)
         mcp_all_ask(shard, post, client);
     else if (is_request)
-        mcp_reply_error(shard, post, 503, ERROR_OVERLOADED, NULL);
+        mcp_reply_later(shard, post, 503, 1000, NULL);
     else // a notification has no server at /mcp in this era
         mcp_reply_status(shard, post->exchange, 202, NULL);
 }
@@ -310,7 +310,10 @@ static void serve_stream(struct shard *shard, const struct mcp_arrival *arrival,
         return;
     }
     mcp_post_accepts(arrival, &json, &events);
-    if (!ends && !events)
+    bool goes_on = http_has_field(&arrival->request, HTTP_LAST_EVENT_ID); // a stream of what is in progress
+    if (!ends && !goes_on && shard->phase != HUB_SERVING)
+        refuse_end(shard, &none);
+    else if (!ends && !events)
         refuse_status(shard, arrival->exchange, 406, "the answer is text/event-stream");
     else if (ends)
         mcp_session_delete(shard, arrival, place.name, place.bytes);

@@ -81,7 +81,7 @@ static void refuse_one(struct shard *shard, struct mcp_wait *wait, const struct 
     reply_data_string(&data, "agent", server->name, server->name_bytes);
     reply_data_text(&data, "fault", "the server doesn't say whether it speaks this era");
     wait->post.exchange->wait = NULL;
-    mcp_reply_error(shard, &wait->post, 503, ERROR_OVERLOADED, &data);
+    mcp_reply_later(shard, &wait->post, 503, 1000, &data);
     list_remove(&wait->link);
     buffer_drop(wait->post.frame.buffer);
     quota_give(&shard->quota, wait);
@@ -310,7 +310,7 @@ static bool wait_at(struct shard *shard, const struct mcp_arrival *arrival, cons
     struct mcp_wait *wait = server ? quota_take(&shard->quota, sizeof *wait) : NULL;
     assert(!exchange->wait && !exchange->call && post->head == arrival->head);
     if (!wait) {
-        mcp_reply_error(shard, post, 503, ERROR_OVERLOADED, NULL);
+        mcp_reply_later(shard, post, 503, 1000, NULL);
         return false;
     }
     keep_post(wait, arrival, post);
