@@ -499,9 +499,12 @@ scenario('the client records it, with whole bodies, for nobody else', { shards: 
   for (const signal of ['SIGHUP', 'SIGTERM']) {
     const ended = run([`${file}-${signal}`]);
     await within(Promise.race([ended.open, ended.exit]), 'the tap to open');
+    ended.child.kill('SIGSTOP'); // the entries that the hub has sent when the signal comes are recorded, too
+    await source.ask('work', { targetAgent: 'b' });
     ended.child.kill(signal);
+    ended.child.kill('SIGCONT');
     assert.equal(await within(ended.exit, 'its end'), 0);
-    assert.deepEqual(JSON.parse(readFileSync(`${file}-${signal}`, 'utf8').trim().split('\n').at(-1)), { recorded: 0, missed: 0 });
+    assert.deepEqual(JSON.parse(readFileSync(`${file}-${signal}`, 'utf8').trim().split('\n').at(-1)), { recorded: 2, missed: 0 });
   }
   const kept = run([`${file}-nohup`], 'nohup');
   await within(Promise.race([kept.open, kept.exit]), 'the tap to open');
