@@ -154,6 +154,26 @@ static void leave_play(struct play *play) {
     finish(&play->world, NULL, 0);
 }
 
+// --- Children
+
+// A hub that keeps programs packs requests to agents that are no programs, and their answers.
+static void a_hub_with_children_packs_for_other_agents(void **state) {
+    static const bool none[BURST];
+    struct world_options options;
+    struct play play;
+    (void)state;
+    world_defaults(&options, 7, 1);
+    options.keeps = true;
+    open_play(&play, &options);
+    put_asks(0, BURST, "");
+    write_burst(&play.world, play.cables[1]);
+    assert_int_equal(pack_count, BURST - WITHOUT_PACK);
+    agent_serves(&play, none);
+    source_hears(&play, none, 0);
+    assert_int_equal(pack_count, 2 * (BURST - WITHOUT_PACK));
+    close_play(&play);
+}
+
 // --- Cancels
 
 static void play_cancels(const bool cancelled[BURST]) {
@@ -605,6 +625,7 @@ static void a_user_is_revoked_while_a_pack_waits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_hub_with_children_packs_for_other_agents),
         cmocka_unit_test(any_member_is_cancelled_before_the_pack_leaves),
         cmocka_unit_test(all_members_are_cancelled_in_any_order),
         cmocka_unit_test(a_member_that_was_cancelled_may_be_asked_again),

@@ -193,7 +193,7 @@ bool completion_pack(struct shard *shard, uint64_t hub_id, uint64_t from, const 
     if (!pack_takes(frame))
         return false;
     struct pending *pending = pending_find(&shard->pending, hub_id);
-    if (!pending || pending->target != from || pending->has_rare || shard->hub->features->request_ended[0])
+    if (!pending || pending->target != from || pending->has_rare)
         return false;
     struct peer *source = source_of(shard, pending);
     struct exchange *exchange = pending->exchange;

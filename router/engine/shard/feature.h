@@ -111,7 +111,8 @@ struct request_end {
       (struct shard * shard, const struct message *message, const struct agent *agent, bool *is_watched),    \
       (shard, message, agent, is_watched))                                                                   \
     /* Called when a request is in the table of pending requests, before its parcel is queued for this \
-     * agent, or with NULL for other hubs. May mark both. */     \
+     * agent, or with NULL for other hubs. May mark both. Called for agents that belong to a child \
+     * (agent->child), and where *is_watched was set. The engine may leave out other calls. */     \
     X(request_began,                                                                                         \
       (struct shard * shard, const struct message *message, const struct agent *agent,                       \
        struct pending *pending, struct parcel *parcel),                                                      \
@@ -135,7 +136,8 @@ struct request_end {
     X(response_came, (struct shard * shard, const struct pending *pending, struct parcel **response),        \
       (shard, pending, response))                                                                            \
     /* Called when a request ends, while the table of pending requests still has the request. Isn't \
-     * called where the request goes on elsewhere. */        \
+     * called where the request goes on elsewhere. The engine may leave out the call for a request that \
+     * isn't marked (pending_mark_rare). */        \
     X(request_ended, (struct shard * shard, struct pending * pending, const struct request_end *end),        \
       (shard, pending, end))                                                                                 \
     /* Called before the parcel of a notification is queued for this agent, or with NULL for other \
@@ -274,9 +276,7 @@ struct feature_method {
 struct feature {
     const char *name;
     // Marks a feature that watches: its functions are called only while the shard is watched (feature_watch), so that
-    // messages cost nothing otherwise. Its request_began is called for each request for which its before_request has
-    // set *is_watched. Its request_ended is called for each request that the feature has marked
-    // (pending_mark_rare). For other requests the engine may leave both calls out.
+    // messages cost nothing otherwise.
     bool is_watcher;
     // Methods, which each hub of the program has, also if the feature is off.
     const struct feature_method *methods;

@@ -201,10 +201,12 @@ static struct tool_call *add_call(struct shard *shard, const struct message *mes
 }
 
 static void begin_call(struct shard *shard, const struct message *message, const struct agent *agent,
-                       const struct pending *pending) {
+                       struct pending *pending) {
     char tool[METHOD_BYTES_MAX];
     size_t bytes = read_tool(message, tool, sizeof tool);
     struct tool_call *call = add_call(shard, message, pending, "", 0);
+    if (call)
+        pending_mark_rare(pending);
     if (call && journal_is_on(shard))
         call->entry = audit_entry(shard, message, "tool", agent);
     if (journal_is_on(shard) && (!call || !call->entry))
