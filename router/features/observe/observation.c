@@ -45,7 +45,8 @@ static uint32_t put_agent(char *out, const struct agent *agent) {
     return (uint32_t)bytes;
 }
 
-// The agent that the message names, of its source's; else one of its connection's.
+// Writes the source of a message: the agent that the message names if the connection has that agent, else the first agent
+// of the connection, else the connection's number. Returns the bytes.
 static uint32_t put_source(struct shard *shard, const struct message *message,
                            char out[OBSERVED_TARGET_BYTES]) {
     const struct agent *agent = agents_one_at(&shard->agents, source_of(message));
@@ -128,7 +129,8 @@ bool observation_read_context(const struct message *message, struct trace_contex
                               header.bytes, (uint32_t)header.count, out);
 }
 
-// When a message was taken in: now, but for one that was held, or that has waited for what the hub has asked.
+// Returns when a message was taken in. A message that was held, or that waited while the hub asked its program, came
+// before this turn.
 static uint64_t came_ns(const struct shard *shard, const struct message *message) {
     uint64_t now_ns = io_now(shard->io);
     uint64_t came_ns = message->hold       ? message->hold->since_ms * 1000000
@@ -137,7 +139,7 @@ static uint64_t came_ns(const struct shard *shard, const struct message *message
     return came_ns < now_ns ? came_ns : now_ns;
 }
 
-// `text` may be NULL where there is none of it.
+// Copies a text, and returns the end of the copy. `text` may be NULL if `bytes` is 0.
 static char *append(char *at, const void *text, size_t bytes) {
     if (bytes)
         memcpy(at, text, bytes);
@@ -203,7 +205,8 @@ void observation_give(struct shard *shard, struct observation *observation) {
     quota_give(&shard->quota, observation);
 }
 
-// A stamp has the low bits of a clock that all shards share. It may be a little later than this shard's turn.
+// Returns the time of a stamp, which has the low bits of a clock that all shards share. The time may be a little later than
+// this shard's turn.
 static uint64_t time_of(const struct shard *shard, uint32_t us) {
     uint64_t now_ns = io_now(shard->io);
     int32_t ago_us = (int32_t)(shard_us(now_ns) - us);
@@ -296,7 +299,8 @@ static void read_answer(struct shard *shard, struct observation *observation, co
         read_code(observation, parcel->buffer->bytes + parcel->body.at, parcel->body.bytes);
 }
 
-// A request that was cancelled by its source where the target answers it no more is forgotten, too.
+// A cancelled request ends without an answer where its target sends none after a cancel. Its outcome is `cancelled` if the
+// source is still there.
 void observation_end(struct shard *shard, struct observation *observation, const struct pending *pending,
                      const struct request_end *end) {
     assert(observation->hub_id == pending_hub_id(&shard->pending, pending));

@@ -1,4 +1,5 @@
-// The registration of the feature that shows what goes on, and its watching of messages.
+// Registers the feature of taps, pending lists and the slow-request log, and the feature that watches messages for them
+// and for spans.
 #include <assert.h>
 
 #include "router/engine/message/message_copy.h"
@@ -33,7 +34,7 @@ static struct observation *begin(struct shard *shard, const struct message *mess
     return observation;
 }
 
-// Of a request that is to have a span.
+// Begins the observation of a request that has a span. Counts the span as dropped without memory.
 static struct observation *begin_sampled(struct shard *shard, const struct message *message,
                                          const struct agent *agent) {
     char name[TRACE_TEXT_BYTES_MAX];
@@ -49,7 +50,7 @@ static struct observation *begin_sampled(struct shard *shard, const struct messa
     return observation;
 }
 
-// What the hub answers itself is shown to nobody: it may bear credentials.
+// Returns whether taps and spans may show a message. A message of the hub's own methods may bear a credential.
 static bool is_shown(const struct message *message) {
     bool is_call = message->lookup.kind == BODY_REQUEST || message->lookup.kind == BODY_NOTIFICATION;
     if (!is_call || message->lookup.verdict != LOOKUP_GOOD)
@@ -64,7 +65,7 @@ static inline bool is_sampled(struct shard *shard, const struct message *message
     return trace_is_on(shard) && request_span_is_due(shard, message);
 }
 
-// NULL: nobody looks at it, or there is no memory.
+// Begins the observation of a request. Returns NULL if nobody looks at the request, or without memory.
 static struct observation *begin_request(struct shard *shard, const struct message *message,
                                          const struct agent *agent, bool has_span) {
     if (has_span)
@@ -74,7 +75,7 @@ static struct observation *begin_request(struct shard *shard, const struct messa
     return begin(shard, message, (struct trace_text){0});
 }
 
-// Where the observation of a request is that goes on elsewhere, or here once it is approved; or NULL.
+// Returns the place of the observation of a request that is sent again, or that was held; NULL if there is none.
 static struct observation **place_of(const struct message *message) {
     assert(!message->retry || !message->hold);
     if (message->retry)
@@ -89,7 +90,7 @@ static struct observation *take_back(const struct message *message) {
     return observation;
 }
 
-// Whether it was decided when the request was taken in who looks at it.
+// Returns whether a request was observed, or passed over, when it was taken in: before it was held or sent elsewhere.
 static bool is_judged(const struct message *message) {
     return message->retry || (message->hold && message->hold->is_judged);
 }
@@ -120,8 +121,8 @@ static __attribute__((noinline)) bool enter(struct shard *shard, const struct me
     return true;
 }
 
-// A decision about a message that another hub holds goes there, and is the hub's own method all the same. Most requests are
-// not sampled, and cost as little as can be where nobody else looks.
+// Decides whether a request is observed. A decision about a message that another hub holds is forwarded, and is never shown.
+// Most requests have no span, and are passed over here at little cost if nobody taps.
 static void observe_before_request(struct shard *shard, const struct message *message,
                                    const struct agent *agent, bool *is_watched) {
     assert(!observe_of(shard)->entering);
@@ -131,7 +132,7 @@ static void observe_before_request(struct shard *shard, const struct message *me
         *is_watched |= enter(shard, message, agent, has_span);
 }
 
-// Tells taps of a request that was taken in, with its body as the source sent it; `message` NULL: without.
+// Tells taps of a request that was taken in, with its body as the source sent it. `message` NULL: without the body.
 static void tell_begun(struct shard *shard, struct observation *observation, const struct message *message) {
     bool is_request = observation->kind == OBSERVED_REQUEST;
     assert(observation->outcome == OUTCOME_NONE || !is_request);
@@ -145,8 +146,8 @@ static void tell_begun(struct shard *shard, struct observation *observation, con
         request_span_show(observation, message);
 }
 
-// A request is taken in when it is held, and may go to another agent than the one that is known then. Of an
-// event or a notification nothing is observed before it ends.
+// Begins the observation of a request that is held. The request may go later to another agent than `agent`. Events and
+// notifications are observed when they end.
 static void observe_hold_began(struct shard *shard, const struct message *message, const struct agent *agent,
                                struct message_hold *hold) {
     assert(!hold->observation && !hold->is_judged && !observe_of(shard)->entering);
@@ -215,7 +216,8 @@ static struct observation *begin_refused(struct shard *shard, const struct messa
     return observation;
 }
 
-// What comes before a credential may bear one wherever it lies, and so nobody is shown the body.
+// Ends the observation of a refused message. A message of a peer without a credential may bear the credential anywhere in
+// its body, so the body is not shown.
 static void observe_refused(struct shard *shard, const struct message *message, unsigned error) {
     const struct message *shown = error == ERROR_NOT_INITIALIZED ? NULL : message;
     struct observation *observation = take_entering(shard);
@@ -238,11 +240,12 @@ static void observe_refused(struct shard *shard, const struct message *message, 
     note(shard, observation, shown);
 }
 
-// The agent that the hub answers for takes no part in it: the request was not forwarded. NULL: the hub answers for several.
+// Ends the observation of a request that the hub answered in place of this agent; NULL: in place of several agents. The
+// request was not forwarded.
 static void observe_answered(struct shard *shard, const struct message *message, const struct agent *agent) {
     assert(message_is_request(message));
     struct observation *observation = take_back(message);
-    if (!agent && !is_shown(message)) // which was not observed before
+    if (!agent && !is_shown(message)) // such a message is never observed
         return;
     if (observation) {
         assert(observe_of(shard)->live > 0);
@@ -294,7 +297,8 @@ static void observe_notification(struct shard *shard, const struct message *mess
     note(shard, observation, message);
 }
 
-// An event ends when all shards have told how many got it. Until then the message has gone.
+// Begins the observation of an event, which ends when all shards have told their deliveries. The message is gone by then,
+// so the observation keeps the body.
 static void observe_event_began(struct shard *shard, const struct message *message,
                                 struct observation **out) {
     assert(!*out);
@@ -312,7 +316,7 @@ static void observe_event_began(struct shard *shard, const struct message *messa
     observe_of(shard)->live++;
 }
 
-// One with an id that could not be delivered is refused, and has its entry by that.
+// Ends the observation of an event. A dropped event with an id is refused as a request, and has its entry from there.
 static void observe_event_ended(struct shard *shard, struct observation *observation, uint64_t delivered,
                                 bool dropped) {
     assert(observe_of(shard)->live > 0);
@@ -329,7 +333,7 @@ static void observe_event_ended(struct shard *shard, struct observation *observa
 // --- What was sent, perhaps on another shard
 
 struct sent_note {
-    struct mail mail; // its came_us: when
+    struct mail mail; // came_us is the time at which the request was sent
     uint64_t hub_id;
 };
 
@@ -340,7 +344,7 @@ static void note_sent(struct shard *shard, uint64_t hub_id, uint32_t sent_us) {
         observation_sent(shard, pending->observation, sent_us);
 }
 
-// Without memory nobody learns when it was.
+// Notes on the source's shard when an observed request was sent. Without memory the time stays unknown.
 static void observe_sent(struct shard *shard, const struct peer *peer, const struct parcel *parcel) {
     uint32_t home = hub_id_shard(parcel->hub_id);
     assert(parcel->observed);
@@ -368,7 +372,8 @@ static void take_sent(struct shard *shard, struct mail *mail) {
 
 // --- Turns
 
-// While nobody looks no message is watched. What is under way is watched to its end.
+// Begins or ends the watching of this shard's messages. A shard is watched while a span, a tap or the log may want them, and
+// until each observed request has ended.
 static void follow(struct shard *shard) {
     bool watches =
         trace_is_on(shard) || tap_is_on(shard) || slow_log_is_on(shard) || observe_of(shard)->live > 0;
@@ -398,7 +403,7 @@ static void observe_mail(struct shard *shard, struct mail *mail, unsigned kind) 
         break;
     case OBSERVE_MAIL_TAP:
         tap_arrived(shard, mail);
-        follow(shard); // from here on
+        follow(shard); // before the next message of this turn
         break;
     case OBSERVE_MAIL_ENTRIES:
         tap_entries_arrived(shard, mail);

@@ -16,7 +16,7 @@ void observe_params_refuse(struct shard *shard, const struct message *message, c
     refuse_field(shard, message, field, expected);
 }
 
-// The first of the keys that comes more than once; NULL: none does.
+// Returns the first of these keys that occurs twice in the params; NULL if none does.
 static const char *repeated_key(const struct message *message, const char *const *keys) {
     struct json_walk walk;
     uint32_t seen = 0;

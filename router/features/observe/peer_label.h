@@ -1,4 +1,4 @@
-// Names of sources and targets for those who look: an agentId, or `#` and the connection's number where it has none.
+// Labels name sources and targets in lists: an agentId, or `#` and the connection's number if it has no agent.
 #pragma once
 
 #include "core/base/limits.h"
@@ -12,12 +12,12 @@ struct peer_label {
     char text[PEER_LABEL_BYTES];
 };
 
-// The first agent of a connection.
+// Writes the label of a connection, with the first of its agents.
 void peer_label_of(struct shard *shard, uint64_t connection, struct peer_label *label);
-// Of whoever owes an answer to a request of this shard's. A child's instances bear their shared name; a request to other
-// hubs has the name that it asked for.
+// Writes the label of the target of a pending request of this shard. Instances of a child have their shared name. The label
+// of a request to other hubs is the address that the request named.
 void peer_label_of_target(struct shard *shard, const struct pending *pending, struct peer_label *label);
-// The agent that a request of this shard's was forwarded to; NULL: it has gone, or is at another hub.
+// Returns the agent to which a pending request of this shard was forwarded; NULL if the agent has gone, or is at another hub.
 const struct agent *peer_label_agent(struct shard *shard, const struct pending *pending);
-// Whether a label is this one, or begins with it where `pattern` ends with a star.
+// Returns whether a label equals the pattern, or begins with its text before a final star.
 bool peer_label_matches(const struct peer_label *label, const char *pattern, size_t bytes);

@@ -20,9 +20,9 @@
 enum {
     LIMIT_USUAL = 100,
     LIMIT_MAX = 1000,
-    SLOTS_A_TURN = 4096, // some 100 us
-    // Queries under way: of a shard's connections, and of one connection, whose registrations count, too. Each query has memory for
-    // its rows before it is answered.
+    SLOTS_A_TURN = 4096, // about 100 us
+    // Queries under way: of all connections of a shard, and of one connection, whose registrations count, too. Each query
+    // holds memory for its rows until its answer.
     QUERIES_MAX = 128,
     QUERIES_OF_ONE_MAX = 64,
     SHOWN_METHOD_BYTES = 63,
@@ -31,31 +31,31 @@ enum {
 
 #define MS_NS UINT64_C(1000000)
 
-// One of the oldest. Its text lacks the state and the closing brace; bytes 0: it isn't written yet.
+// One of the oldest requests. `text` is its JSON without the state and the closing brace; bytes 0: not written yet.
 struct pending_row {
     uint64_t asked_ns;
-    uint64_t hub_id; // 0: it is held here
+    uint64_t hub_id; // 0: the request is held at this shard
     uint64_t target;
-    const struct held_message *held; // until it is written
+    const struct held_message *held; // NULL once the text is written
     const char *state;
     char *text;
     uint32_t bytes;
 };
 
 struct pending_query {
-    struct mail mail; // its connection: who asks
-    struct list link; // in shard.observe.queries
+    struct mail mail; // its connection is the one that asked
+    struct list link; // in observe_shard.queries
     struct exchange *exchange;
-    const struct user *only; // sees what is its own; NULL: all
+    const struct user *only; // the user whose requests are listed; NULL: all users
     uint32_t limit;
-    uint32_t visits;    // of shards: in a first round rows are gathered, in a second one states
-    bool lacks_memory;  // for a row
-    uint32_t next_slot; // of the shard's table
-    uint32_t count;     // of rows, a heap with the youngest first
+    uint32_t visits;    // shards visited: the first round gathers rows, the second one states
+    bool lacks_memory;  // a row could not be written
+    uint32_t next_slot; // of the shard's table, that is looked at next
+    uint32_t count;     // rows: a heap whose first row is the youngest
     uint64_t total;
     uint32_t id_bytes, agent_bytes;
     char agent[LABEL_PATTERN_BYTES];
-    struct pending_row *rows; // `limit` of them
+    struct pending_row *rows; // `limit` rows
     char id[];
 };
 
@@ -83,7 +83,7 @@ static void sift_down(struct pending_row *rows, uint32_t count, uint32_t at) {
     }
 }
 
-// Keeps a row if it is among the oldest.
+// Keeps a row if its request is among the oldest.
 static void keep(struct shard *shard, struct pending_query *query, struct pending_row row) {
     assert(query->count <= query->limit);
     query->total++;
@@ -97,7 +97,7 @@ static void keep(struct shard *shard, struct pending_query *query, struct pendin
     }
 }
 
-// What a row tells of a request.
+// The values that a row tells of a request.
 struct told {
     const char *method;
     size_t method_bytes;
@@ -105,7 +105,7 @@ struct told {
     const struct user *user;
     const void *source_id;
     uint32_t source_id_bytes;
-    uint64_t target_id; // 0: none
+    uint64_t target_id; // 0: the request wasn't forwarded
     uint64_t age_ms, left_ms;
     bool has_left;
     uint64_t bytes;
@@ -169,7 +169,7 @@ static void tell_pending(struct shard *shard, const struct pending *pending, str
     peer_label_of_target(shard, pending, &told->target);
 }
 
-// The address that a held message names is all that is known of its target.
+// Tells of a held message. Its target is the address that the message names.
 static void tell_held(struct shard *shard, const struct held_message *held, struct told *told,
                       char method[METHOD_BYTES_MAX]) {
     assert(held->is_request && !held->is_released);
@@ -252,7 +252,7 @@ static bool is_wanted_held(struct shard *shard, const struct pending_query *quer
     return matches(query, &told.source) || matches(query, &told.target);
 }
 
-// Whether there are more.
+// Looks at the next slots of the shard's table. Returns whether there are more.
 static bool look_at_some(struct shard *shard, struct pending_query *query) {
     const struct pending_table *table = &shard->pending;
     uint32_t all = table->chunk_count * PENDING_CHUNK;
@@ -285,7 +285,7 @@ static void look_at_held(struct shard *shard, struct pending_query *query) {
     }
 }
 
-// Of those that were kept in turns before, some have ended. The others are written now, as they are told.
+// Writes the rows of this shard's requests as they are now, and removes rows whose requests have ended since they were kept.
 static void write_rows(struct shard *shard, struct pending_query *query) {
     uint32_t kept = 0;
     for (uint32_t at = 0; at < query->count; at++) {
@@ -304,7 +304,7 @@ static void write_rows(struct shard *shard, struct pending_query *query) {
         sift_up(query->rows, at);
 }
 
-// Says of those whose target is here whether they wait in its queue.
+// Sets the state of rows whose target is at this shard: whether the request waits in the target's queue.
 static void find_states(struct shard *shard, struct pending_query *query) {
     assert(query->count <= query->limit);
     for (uint32_t at = 0; at < query->count; at++) {
@@ -321,7 +321,7 @@ static void find_states(struct shard *shard, struct pending_query *query) {
 static void put_rows(struct text *out, struct pending_query *query) {
     assert(query->count <= query->limit && !query->lacks_memory);
     struct pending_row *rows = query->rows;
-    for (uint32_t count = query->count; count > 1;) { // the youngest goes to the end
+    for (uint32_t count = query->count; count > 1;) { // the youngest row goes to the end
         swap(&rows[0], &rows[--count]);
         sift_down(rows, count, 0);
     }
@@ -395,7 +395,7 @@ static uint32_t shards_of(const struct shard *shard) {
     return shard->hub->settings.shard_count;
 }
 
-// Its two rounds begin at home, where it ends.
+// Takes a query that has come to this shard. Its two rounds begin and end at the shard that was asked.
 static void take(struct shard *shard, struct pending_query *query) {
     query->next_slot = 0;
     if (query->visits == 2 * shards_of(shard))
@@ -428,7 +428,7 @@ void pending_list_go_on(struct shard *shard) {
     struct pending_query *query = list_entry(node, struct pending_query, link);
     bool is_second = query->visits >= shards_of(shard);
     if (!is_second && look_at_some(shard, query)) {
-        list_append(&observe_of(shard)->queries, &query->link); // others come first
+        list_append(&observe_of(shard)->queries, &query->link); // behind the other queries
         return;
     }
     if (is_second)
@@ -442,7 +442,7 @@ void pending_list_go_on(struct shard *shard) {
 
 // --- Asked
 
-// NULL where there is no memory for it.
+// Makes a query. Returns NULL without memory.
 static struct pending_query *make(struct shard *shard, const struct message *message, uint64_t limit) {
     assert(limit >= 1 && limit <= LIMIT_MAX);
     struct reply_to to = message_reply_to(message);
@@ -464,7 +464,7 @@ static struct pending_query *make(struct shard *shard, const struct message *mes
     return query;
 }
 
-// Refuses a query that is one too many at a time.
+// Refuses a query if its connection or the shard has too many under way. Returns whether the query was refused.
 static bool is_busy(struct shard *shard, const struct message *message) {
     bool is_over = message->peer->awaited >= QUERIES_OF_ONE_MAX;
     struct text data;

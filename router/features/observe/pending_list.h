@@ -8,8 +8,9 @@
 
 #include "router/engine/message/message.h"
 
+// Answers hub/pending, or refuses the message.
 void pending_list_ask(struct shard *shard, const struct message *message);
-// Such a question came from another shard.
+// Takes a query that comes from another shard.
 void pending_list_arrived(struct shard *shard, struct mail *mail);
-// Once a turn: goes on with one of those that this shard works on.
+// Goes on with one of the queries at this shard. Called once a turn.
 void pending_list_go_on(struct shard *shard);

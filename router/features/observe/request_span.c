@@ -17,7 +17,7 @@ bool request_span_has_flag(struct shard *shard, const struct message *message) {
 
 // --- What it calls
 
-// The name lies among the parameters.
+// Decodes the name of a callee, a parameter of the message. Returns its bytes; 0 if the parameter is no string.
 static size_t name_of(const struct message *message, struct json_item item, char name[TRACE_TEXT_BYTES_MAX]) {
     assert(message->lookup.verdict == LOOKUP_GOOD);
     if (item.type != JSON_STRING)
@@ -80,7 +80,8 @@ static struct trace_places places_of(const struct observation *observation, cons
                                 &observation->trace);
 }
 
-// The body is the message's own. The header block is, too, unless other messages of an array share the block.
+// The body belongs to this message alone. Other messages of an array may share the header block, so the block's offset is
+// kept to put the parent back.
 void request_span_put(struct observation *observation, const struct message *message) {
     assert(observation->is_sampled && !observation->block_at);
     if (!observation->trace.parent[0])
@@ -120,20 +121,20 @@ void request_span_put_back(struct observation *observation, const struct message
         return;
     assert(observation->is_sampled && observation->trace.parent[0]);
     if (parcel && parcel->block && !parcel->has_head)
-        (void)parcel_own_block(parcel); // without memory its source's span stays the parent
+        (void)parcel_own_block(parcel); // without memory the target gets its source's span as the parent
     trace_context_write_parent(block_of(message) + observation->block_at, observation->trace.parent);
     observation->block_at = 0;
 }
 
 // --- Its end
 
-// A label that begins with # or @ is no agent's: the text is empty then.
+// Returns the text of a label that names an agent. Returns an empty text for a label that begins with # or @.
 static struct trace_text agent_text(const char *label, size_t bytes) {
     bool is_agent = bytes > 0 && label[0] != '#' && label[0] != '@';
     return (struct trace_text){label, is_agent ? bytes : 0};
 }
 
-// A string without its quotes and escapes, and any other id as it is written.
+// Returns the text of a request's id: of a string without quotes and escapes, else as it is written.
 static struct trace_text id_text(const struct observation *observation, char out[TRACE_TEXT_BYTES_MAX]) {
     const char *id = observation_id(observation);
     struct span whole = {0, observation->id_bytes};
@@ -143,7 +144,7 @@ static struct trace_text id_text(const struct observation *observation, char out
     return (struct trace_text){out, bytes};
 }
 
-// Times in rising order, by the wall clock as it was when the request was taken in.
+// Sets the span's times, in rising order. All count from the wall clock at the time when the request was taken in.
 static void put_times(struct trace_span *span, const struct observation *observation) {
     uint64_t came = observation->came_ns, last = came, base = observation->wall_ns - came;
     span->began_ns = observation->wall_ns;

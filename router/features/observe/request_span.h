@@ -5,10 +5,11 @@
 #include "router/features/observe/observation.h"
 #include "router/features/trace/trace.h"
 
-// Whether a request has a span that may bear a context: by the context's flag, else by chance; within the rate.
+// Returns whether a request that may bear a context has a span: by the context's flag, without a context by chance, and
+// within the rate.
 bool request_span_has_flag(struct shard *shard, const struct message *message);
-// Whether a request that is taken in has a span. Most messages have neither header fields nor _meta, and so no context: they
-// need no function call.
+// Returns whether a request that is taken in has a span. Most messages have neither header fields nor _meta, and need no
+// function call.
 static inline bool request_span_is_due(struct shard *shard, const struct message *message) {
     const struct unit *unit = message->frame->unit;
     bool has_fields =
@@ -17,17 +18,18 @@ static inline bool request_span_is_due(struct shard *shard, const struct message
         return request_span_has_flag(shard, message);
     return trace_draws(shard) && trace_admits(shard);
 }
-// Names the span of a sampled request.
+// Gives a sampled request a span, and a trace if the request bears no context.
 void request_span_begin(struct shard *shard, struct observation *observation);
-// Returns what a request to this agent calls: a tool, or a prompt or resource of an MCP server. NULL: the agent isn't known.
-// Writes the callee's name, cut, in `name`. The name is the same for all agents.
+// Returns the kind of callee of a request to this agent: a tool, or a prompt or resource of an MCP server. `agent` is NULL if
+// unknown. Writes the callee's name to `name`, cut. The name doesn't depend on the agent.
 enum trace_callee request_span_callee(const struct shard *shard, const struct message *message,
                                       const struct agent *agent, char name[TRACE_TEXT_BYTES_MAX],
                                       size_t *name_bytes);
-// Tells the span which agent the request goes to, since none or another was known when the span began.
+// Sets the span's kind of callee anew, for an agent that was not known when the span began.
 void request_span_choose(struct shard *shard, struct observation *observation, const struct message *message,
                          const struct agent *agent);
-// Puts the span in the place of its parent wherever the message bears the context. Must be called before the message is copied.
+// Puts the span in the place of its parent wherever the message bears the context. Must be called before the message is
+// copied.
 void request_span_put(struct observation *observation, const struct message *message);
 // Puts the parent back in the body of the message, as its source sent it.
 void request_span_hide(const struct observation *observation, const struct message *message);

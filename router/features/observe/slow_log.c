@@ -4,7 +4,7 @@
 
 #include "io/log.h"
 
-// How long it waited in its target's queue: until its end where it never left that.
+// Returns how long a request waited in its target's queue, in ms. A request that never left the queue waited to its end.
 static struct log_field queue_ms(const struct observation *observation) {
     uint64_t until_ns = observation->sent_ns ? observation->sent_ns : observation->ended_ns;
     bool is_known = observation->queued_ns && (observation->sent_ns || !observation->answered_ns);

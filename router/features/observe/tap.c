@@ -19,52 +19,52 @@
 #include "router/rights/authz.h"
 
 enum {
-    TAPS_MAX = 16, // of a hub
+    TAPS_MAX = 16, // taps of a hub
     RATE_USUAL = 1000,
     RATE_MAX = 100000,
     BODY_MAX = 16 << 20,
-    BATCH_BYTES = 64 * 1024, // that one hub/tapped has of small entries
+    BATCH_BYTES = 64 * 1024, // bytes of small entries in one hub/tapped
     LOOK_MS = 500,
     PATTERN_BYTES = METHOD_BYTES_MAX + 1,
-    ENTRY_BYTES_MAX = 4096, // besides the body
+    ENTRY_BYTES_MAX = 4096, // bytes of an entry without its body
 };
 
 struct tap_pattern {
-    uint32_t bytes; // 0: any
+    uint32_t bytes; // 0: the pattern matches any text
     char text[PATTERN_BYTES];
 };
 
 struct tap {
-    struct mail mail; // as it goes from shard to shard; its connection: whose it is
-    struct list link; // in observe.own_taps
+    struct mail mail; // the tap goes from shard to shard by this mail; its connection is the one that taps
+    struct list link; // in observe_shard.own_taps
     struct timer timer;
     uint64_t number;
     const struct user *user;
     struct tap_pattern agent, method;
     bool errors;
-    bool is_travelling; // from shard to shard
-    bool is_closing;    // it shows nothing any more
-    bool is_leaving;    // the shards give their shares up
-    bool is_over;       // they have
-    bool lacks_memory;  // some shard could make no share
+    bool is_travelling; // the tap is on its way from shard to shard
+    bool is_closing;    // the tap shows no more entries
+    bool is_leaving;    // the shards free their shares
+    bool is_over;       // all shards have freed their shares
+    bool lacks_memory;  // a shard could make no share
     uint64_t slow_ns, body_bytes;
     uint32_t rate;
-    uint32_t id_bytes; // of the request that is answered once each shard has its share
-    char *id;          // NULL: it was answered
+    uint32_t id_bytes; // of hub/tap, which is answered once each shard has its share
+    char *id;          // of hub/tap; NULL once it was answered
     struct exchange *exchange;
-    // Of all shards.
-    _Atomic uint64_t second;  // in its upper half, and how many entries there were in it
-    _Atomic uint64_t missed;  // that it hasn't been told of
-    _Atomic uint64_t waiting; // bytes of entries that haven't come to its queue
+    // Counts of all shards.
+    _Atomic uint64_t second;  // a second in the upper half, the entries of that second in the lower half
+    _Atomic uint64_t missed;  // entries missed that no hub/tapped has told of
+    _Atomic uint64_t waiting; // bytes of entries on their way to the tap's shard
     _Atomic uint32_t out;     // batches of entries under way
 };
 
 struct tap_share {
-    struct list link; // in observe.taps
+    struct list link; // in observe_shard.taps
     struct tap *tap;
     struct text entries;
-    uint32_t count;  // of them
-    uint64_t missed; // in this turn, of what wasn't observed
+    uint32_t count;  // of entries
+    uint64_t missed; // in this turn, messages that were not observed
 };
 
 struct tap_batch {
@@ -140,7 +140,7 @@ static bool is_wanted_now(const struct tap *tap, const struct observation *obser
     return is_wanted(tap, observation);
 }
 
-// Whether the tap may have one more entry in this second.
+// Counts one more entry of this second. Returns false if the tap's rate is used up.
 static bool is_within_rate(struct shard *shard, struct tap *tap) {
     assert(tap->rate >= 1 && tap->rate <= RATE_MAX);
     uint64_t second = io_now(shard->io) / UINT64_C(1000000000) << 32;
@@ -159,7 +159,8 @@ static void miss(struct tap *tap, uint64_t count) {
     atomic_fetch_add_explicit(&tap->missed, count, memory_order_relaxed);
 }
 
-// As in any queue, what waits before an entry counts, and not the entry itself: a large one passes a tap that reads.
+// Returns whether an entry may wait for the tap. Only the bytes that wait before the entry count, as in any queue, so a large
+// entry passes a tap that reads.
 static bool has_room(struct shard *shard, const struct tap *tap, uint64_t bytes) {
     return atomic_load_explicit(&tap->waiting, memory_order_relaxed) < shard_limits(shard)->queue_bytes_max &&
            buffer_budget_has_room(&shard->hub->budget, 4 * bytes, BUDGET_PLENTY);
@@ -167,7 +168,7 @@ static bool has_room(struct shard *shard, const struct tap *tap, uint64_t bytes)
 
 static void flush_share(struct shard *shard, struct tap_share *share);
 
-// The most bytes that the entry takes. A control character of a name takes six. What the body takes is counted.
+// Returns a bound of an entry's bytes. Each character of a name may take six bytes. The bytes of the body are exact.
 static uint64_t bound_of(const struct observation *observation, const char *body, size_t body_bytes) {
     return ENTRY_BYTES_MAX + (body ? text_string_bytes(body, body_bytes) : 0) +
            6 * (uint64_t)(observation->method_bytes + observation->source_bytes + observation->target_bytes +
@@ -289,19 +290,19 @@ static struct parcel *notice_of(struct shard *shard, struct tap *tap, const stru
     return parcel;
 }
 
-// Whoever may not tap any more, as the users file says now, hears nothing.
+// Returns whether a peer may tap by the users file that the shard has taken up.
 static bool may_receive(struct shard *shard, const struct peer *peer) {
     const struct user *user = authz_user(shard, peer);
     return !user || rights_admin(user).allowed;
 }
 
-// Whether so many bytes more don't have the connection closed for what waits for it.
+// Returns whether the peer's queue takes so many bytes more before the peer counts as a slow reader that is closed.
 static bool fits(const struct shard *shard, const struct peer *peer, size_t bytes) {
     assert(peer->state == PEER_OPEN && bytes > 0);
     return connection_waiting(&peer->connection) + bytes + ENTRY_BYTES_MAX < slow_reader_bytes_max(shard);
 }
 
-// False: none of it was sent.
+// Sends entries in one hub/tapped; `entries` NULL: the number missed alone. Returns false if nothing was sent.
 static bool send_entries(struct shard *shard, struct tap *tap, const struct text *entries) {
     assert(home_of(tap) == shard->index);
     struct peer *peer = peer_find(shard, tap->mail.connection);
@@ -463,7 +464,7 @@ static void answer(struct shard *shard, struct tap *tap) {
 
 static void travel(struct shard *shard, struct tap *tap);
 
-// A round is over.
+// Ends a round of a tap through all shards: answers hub/tap, or frees the tap after hub/untap.
 static void end_round(struct shard *shard, struct tap *tap) {
     assert(tap->is_travelling && !tap->is_over);
     tap->is_travelling = false;
@@ -512,7 +513,7 @@ void tap_arrived(struct shard *shard, struct mail *mail) {
         visit(shard, tap);
 }
 
-// One that is on its way comes home first.
+// Begins the end of a tap. A tap that is on its way from shard to shard comes home first.
 static void close_tap(struct shard *shard, struct tap *tap) {
     assert(home_of(tap) == shard->index);
     if (tap->is_closing)
@@ -585,7 +586,7 @@ static bool read_params(struct shard *shard, const struct message *message, stru
     return true;
 }
 
-// Counts one more tap of the hub's. False: it was refused.
+// Counts one more tap of the hub. Returns false if the message was refused, since the hub has too many taps.
 static bool take_place(struct shard *shard, const struct message *message) {
     if (atomic_fetch_add(&observe_hub_of(shard)->taps, 1) < TAPS_MAX)
         return true;
@@ -645,7 +646,7 @@ void tap_ask(struct shard *shard, const struct message *message) {
     begin(shard, message, &tap);
 }
 
-// A tap of another connection is none.
+// Ends a tap of this connection. The number of another connection's tap is refused like an unknown number.
 void tap_ask_end(struct shard *shard, const struct message *message) {
     static const char *const keys[] = {"tap", NULL};
     struct json_item item = message_param(message, "tap");

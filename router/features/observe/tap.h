@@ -11,36 +11,36 @@
 #include "router/features/observe/observation.h"
 #include "router/features/observe/observe_types.h"
 
+// Answer hub/tap and hub/untap, or refuse the message.
 void tap_ask(struct shard *shard, const struct message *message);
 void tap_ask_end(struct shard *shard, const struct message *message);
 
-// A tap on its way from shard to shard; entries for a tap of this shard's.
+// Take a tap that goes from shard to shard, and entries for a tap of this shard.
 void tap_arrived(struct shard *shard, struct mail *mail);
 void tap_entries_arrived(struct shard *shard, struct mail *mail);
-// A tap of this shard's may have missed something.
+// Tells a tap of this shard how many entries it has missed. Called when its timer goes off.
 void tap_expired(struct shard *shard, struct timer *timer);
 
-// Whether somebody taps.
+// Returns whether the shard has a share of a tap.
 static inline bool tap_is_on(const struct shard *shard) {
     return observe_of(shard)->tap_count > 0;
 }
-// Tells all taps of a request that was taken in, or of any message that has ended. `message`: its body can be shown;
-// or NULL.
+// Tell all taps of a request that was taken in, or of a message that has ended. `message` is the message if its body may be
+// shown; else NULL.
 void tap_note_begun(struct shard *shard, const struct observation *observation,
                     const struct message *message);
 void tap_note(struct shard *shard, const struct observation *observation, const struct message *message);
-// How many bytes of a body the taps want that the observation is for.
+// Returns the most bytes of the body that a tap wants which shows this observation.
 uint64_t tap_body_bytes(struct shard *shard, const struct observation *observation);
-// Whether all taps have had what they may have in this second, whatever the request is and how it ends: then it needs no
-// observation, and is missed.
+// Returns whether no tap may show another entry in this second. Counts the request as missed then; it needs no observation.
 bool tap_has_enough(struct shard *shard);
-// A message could not be observed for want of memory.
+// Counts a message that could not be observed without memory as missed.
 void tap_note_missed(struct shard *shard);
-// Sends the turn's entries on their way.
+// Sends the entries of this turn to the shards of their taps.
 void tap_flush(struct shard *shard);
-// A peer isn't open any more.
+// Ends the taps of a peer that isn't open any more.
 void tap_leave(struct shard *shard, const struct peer *peer);
-// The hub's connections are about to close.
+// Ends all taps of this shard, before the hub closes its connections.
 void tap_end_all(struct shard *shard);
-// Whether the shard has a tap, or a share of one, or entries under way.
+// Returns whether the shard has a tap, a share of a tap, or entries on their way.
 bool tap_holds(const struct shard *shard);

@@ -21,8 +21,8 @@ static uint64_t latest(uint64_t one, uint64_t other) {
     return one > other ? one : other;
 }
 
-// The three add up to the whole. What waited in the queue to its end was not with its target. Where nobody saw when it
-// was sent, none is known.
+// Writes the times in the queue, with the target and in the hub, whose sum is the whole time. A request that never left the
+// queue has no time with its target. If the time of sending is unknown, nothing is written.
 static void put_times(struct text *out, const struct observation *observation) {
     uint64_t came = observation->came_ns, ended = latest(observation->ended_ns, came);
     uint64_t queued = latest(observation->queued_ns, came), sent = latest(observation->sent_ns, queued);
@@ -44,7 +44,7 @@ static void put_times(struct text *out, const struct observation *observation) {
     put_number(out, ",\"hubUs\":", all_us - queue_us - target_us);
 }
 
-// What is known from the beginning.
+// Writes the members that are known when a message is taken in.
 static void put_head(struct text *out, const struct observation *observation) {
     assert(observation->number && observation->method_bytes > 0);
     static const char *const kinds[] = {

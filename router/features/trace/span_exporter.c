@@ -17,18 +17,18 @@
 
 enum {
     BATCH_SPANS_MAX = 512,
-    BATCH_MS = 1000,     // after which a POST goes with fewer
-    POST_MS = 10 * 1000, // for all of one
-    PAUSE_MS = 1000,     // after the first POST without success; it doubles
+    BATCH_MS = 1000,     // after which a POST begins with fewer spans
+    POST_MS = 10 * 1000, // for a whole POST
+    PAUSE_MS = 1000,     // the pause after the first POST without success, which doubles
     PAUSE_MS_MAX = 30 * 1000,
-    PAUSE_ASKED_MS_MAX = 5 * 60 * 1000, // that a collector may ask for
-    LAST_MS = 500,                      // for what ends with the drain's time
+    PAUSE_ASKED_MS_MAX = 5 * 60 * 1000, // the longest pause that a collector may ask for
+    LAST_MS = 500,                      // for spans of requests that the drain's end has ended
     LOG_MS = 10 * 1000,       // between two lines about dropped spans, or about faults after a success
     LOG_AGAIN_MS = 60 * 1000, // between two lines about faults without a success
     ANSWER_BYTES = 64 * 1024,
     ANSWER_HEAD_BYTES = 16 * 1024,
-    ANSWER_BODY_BYTES_MAX = 1024 * 1024, // that are read
-    ANSWER_LENGTH_MAX = 1 << 30,         // of a body that is waited for
+    ANSWER_BODY_BYTES_MAX = 1024 * 1024, // of an answer's body, that are read
+    ANSWER_LENGTH_MAX = 1 << 30,         // the longest body of an answer that is waited for
     VECTORS_MAX = BATCH_SPANS_MAX + 3,
 };
 static_assert((int)VECTORS_MAX <= (int)IO_VECTORS_MAX, "a POST is one send");
@@ -47,34 +47,34 @@ struct span_exporter {
     struct shard *shard;
     const struct http_url *url;
     struct collector collector;
-    struct host_lookup lookup; // of the collector, where its URL has a name
+    struct host_lookup lookup; // of the collector's addresses, if its URL has a name
     enum exporter_state state;
     int socket;           // below 0: none
-    bool sends, receives; // an operation is under way
+    bool sends, receives; // the operation is under way
     struct list waiting;  // struct span_record.link, oldest first
-    uint32_t count;       // of these
-    uint32_t batch;       // of the first of them, which the POST under way has
-    uint32_t settled;     // of the batch: all of it once its answer is known, or none
+    uint32_t count;       // of the waiting spans
+    uint32_t batch;       // spans of the POST under way, the first ones that wait
+    uint32_t settled;     // `batch` once the answer of the POST is known, else 0
     struct timer timer;
-    uint64_t due_ms;        // when the next POST may begin that has few spans
-    uint64_t again_ms;      // before which none may, as the last one had no success
-    uint64_t begun_ms;      // of the POST under way
-    uint32_t pause_ms;      // after the next one without success
-    bool hurries;           // the hub's connections close: nothing waits for more
-    uint64_t until_ms;      // when what still waits is dropped; 0: the hub serves
-    uint64_t told, told_ms; // dropped spans that the log tells of, and when it last did
+    uint64_t due_ms;        // when a POST with fewer spans than the most may begin
+    uint64_t again_ms;      // before which no POST may begin, since the last one had no success
+    uint64_t begun_ms;      // when the POST under way began
+    uint32_t pause_ms;      // the pause after the next POST without success
+    bool hurries;           // the hub's connections close: no span waits for others
+    uint64_t until_ms;      // when waiting spans are dropped; 0: the hub serves
+    uint64_t told, told_ms; // dropped spans that the log has told of, and when the log last told
     uint64_t fault_ms;      // when the log last told of a fault; 0: not yet
     bool has_fault;         // the last POST had no success
-    int error;              // of the connection of the POST under way; 0: none is known
-    struct text preamble;   // what stands before the spans
+    int error;              // errno of the connection of the POST under way; 0: none
+    struct text preamble;   // the JSON before the spans
     struct text head;       // of the POST under way
     struct iovec vectors[VECTORS_MAX];
     unsigned vector, vector_count;
     struct http_answer answer;
-    struct trace_rejection rejection; // by the body of the answer
-    bool is_answer_read;              // as far as the number of rejected spans, or to its end
-    uint32_t body_bytes;              // of the answer, that were read
-    uint32_t answer_bytes;            // in answer_text: the head, and what of the body wasn't read
+    struct trace_rejection rejection; // read from the body of the answer
+    bool is_answer_read;              // the number of rejected spans was read, or the body's end
+    uint32_t body_bytes;              // read of the answer's body
+    uint32_t answer_bytes; // in answer_text: the head, and bytes of the body that were not read yet
     uint8_t answer_text[ANSWER_BYTES + BUFFER_SLACK_BYTES];
 };
 
@@ -84,7 +84,7 @@ static uint64_t now_ms(const struct span_exporter *exporter) {
 
 // --- What is dropped
 
-// Of all shards.
+// Returns how many spans all shards have dropped for this reason.
 static uint64_t dropped_spans(const struct span_exporter *exporter, enum trace_counter counter) {
     const struct hub *hub = exporter->shard->hub;
     uint64_t sum = 0;
@@ -110,7 +110,7 @@ static void tell_dropped(struct span_exporter *exporter, bool at_once) {
     exporter->told_ms = now_ms(exporter);
 }
 
-// Gives the first ones back.
+// Frees the first spans that wait.
 static void drop_first(struct span_exporter *exporter, uint32_t count) {
     assert(count <= exporter->count && !exporter->sends);
     for (exporter->count -= count; count > 0; count--) {
@@ -129,7 +129,7 @@ static void drop_all(struct span_exporter *exporter) {
 
 static void schedule(struct span_exporter *exporter);
 
-// The spans of a POST stay as long as they are being sent.
+// Closes the connection once no operation is under way: the kernel may still read the spans of the POST until then.
 static void close_if_quiet(struct span_exporter *exporter) {
     assert(exporter->state == EXPORTER_CLOSING);
     if (exporter->sends || exporter->receives)
@@ -151,7 +151,8 @@ static void close_connection(struct span_exporter *exporter) {
     close_if_quiet(exporter);
 }
 
-// The spans stay, and are sent again after a pause: the one that was asked for, or twice the one before.
+// Keeps the spans of the POST, which are sent again after a pause: the pause that the collector asked for, or twice the last
+// one.
 static void try_again(struct span_exporter *exporter, bool is_asked, uint64_t asked_ms) {
     uint64_t most = PAUSE_ASKED_MS_MAX, pause_ms = is_asked ? asked_ms : exporter->pause_ms;
     uint64_t again_ms = now_ms(exporter) + (pause_ms < most ? pause_ms : most);
@@ -162,7 +163,7 @@ static void try_again(struct span_exporter *exporter, bool is_asked, uint64_t as
             2 * exporter->pause_ms < PAUSE_MS_MAX ? 2 * exporter->pause_ms : (uint32_t)PAUSE_MS_MAX;
 }
 
-// The spans of the POST have had their answer.
+// Counts the spans of a POST whose answer is known: `refused` of them as refused, the others as exported.
 static void settle(struct span_exporter *exporter, uint64_t refused) {
     uint32_t batch = exporter->batch;
     assert(batch > 0);
@@ -174,8 +175,8 @@ static void settle(struct span_exporter *exporter, uint64_t refused) {
     exporter->again_ms = 0;
 }
 
-// Settles a POST that the collector has taken. Where the part of the answer that was read tells no number of rejected spans, the
-// collector has taken all.
+// Settles a POST that the collector has taken. If the part of the answer that was read tells no number of rejected spans,
+// the collector has taken all.
 static void settle_taken(struct span_exporter *exporter) {
     if (!exporter->is_answer_read)
         trace_count(exporter->shard, TRACE_COUNT_ANSWERS_UNREAD, 1);
@@ -203,7 +204,7 @@ static void tell_fault(struct span_exporter *exporter, unsigned status) {
     log_write(LOG_COLLECTOR_FAULT, LOG_FIELDS(log_text(server)), "collector %s: %s", server, text);
 }
 
-// Acts by the answer, as far as there is one.
+// Ends a POST by its answer, or without an answer.
 static void conclude(struct span_exporter *exporter) {
     const struct http_answer *answer = &exporter->answer;
     unsigned status = answer->unit.body_at ? answer->status : 0;
@@ -250,13 +251,13 @@ static void add_vector(struct span_exporter *exporter, const char *bytes, size_t
     exporter->vectors[exporter->vector_count++] = (struct iovec){(void *)bytes, count};
 }
 
-// Puts the first spans together. False without memory.
+// Makes the vectors of a POST with the first spans. Returns false without memory.
 static bool compose(struct span_exporter *exporter) {
     uint64_t bytes = exporter->preamble.length + sizeof TRACE_SPANS_END - 1;
     uint32_t count = exporter->count < BATCH_SPANS_MAX ? exporter->count : BATCH_SPANS_MAX;
     const struct list *node = exporter->waiting.next;
     exporter->vector = 0;
-    exporter->vector_count = 1; // the head's
+    exporter->vector_count = 1; // the first one is for the head
     add_vector(exporter, exporter->preamble.bytes, exporter->preamble.length);
     for (uint32_t at = 0; at < count; at++, node = node->next) {
         const struct span_record *record = list_entry(node, struct span_record, link);
@@ -271,7 +272,8 @@ static bool compose(struct span_exporter *exporter) {
     return !exporter->head.failed;
 }
 
-// Where the collector's name was looked up, its addresses are tried in turn. Once all have failed it is looked up again.
+// Chooses the collector's address for a POST. The addresses of a name are tried in turn. When all have failed, the name is
+// looked up again.
 static void dial(struct span_exporter *exporter) {
     const struct collector *collector = &exporter->collector;
     uint32_t bytes = collector->bytes;
@@ -297,7 +299,7 @@ static void dial(struct span_exporter *exporter) {
     exporter->state = EXPORTER_DIALLING;
 }
 
-// Of the POST under way.
+// Arms the timer for the end of the POST under way.
 static void arm_deadline(struct span_exporter *exporter) {
     uint64_t end_ms = exporter->begun_ms + POST_MS;
     bool is_sooner = exporter->hurries && exporter->until_ms < end_ms;
@@ -364,7 +366,7 @@ void span_exporter_expired(struct span_exporter *exporter) {
         break;
     case EXPORTER_CLOSING:
         break;
-    default: // the time is over
+    default: // POST_MS are over
         conclude(exporter);
         break;
     }
@@ -459,7 +461,7 @@ static void read_body(struct span_exporter *exporter, enum http_answer_step step
         exporter->answer_bytes = http_answer_discard(answer, exporter->answer_text, exporter->answer_bytes);
 }
 
-// Whether the answer tells all that there is to know, or all that is read of it.
+// Returns whether the hub has read all of the answer that it needs, or reads.
 static bool is_decided(const struct span_exporter *exporter, enum http_answer_step step) {
     const struct http_answer *answer = &exporter->answer;
     bool is_refusal = answer->unit.body_at && answer->status >= 300;

@@ -13,7 +13,7 @@ void trace_count(struct shard *shard, enum trace_counter counter, uint64_t count
 
 // --- Sampling
 
-// Marsaglia's xorshift64: it decides what is looked at, and no more.
+// Returns 32 random bits by Marsaglia's xorshift64. They decide about sampling alone, so they may be foretold.
 static uint32_t toss(struct trace *trace) {
     assert(trace->coin);
     trace->coin ^= trace->coin << 13;
@@ -54,7 +54,7 @@ bool trace_admits(struct shard *shard) {
     uint64_t seen = atomic_load_explicit(counted, memory_order_relaxed);
     assert(rate > 0 && rate < UINT32_MAX);
     do {
-        // Another shard may be in the next second already.
+        // Another shard may have begun to count the next second already.
         bool goes_on = seen >> 32 >= second >> 32;
         if (goes_on && (uint32_t)seen >= rate) {
             trace_count(shard, TRACE_COUNT_DROPPED_RATE, 1);
@@ -74,7 +74,7 @@ static void write_digits(const uint8_t *bytes, size_t count, char *out) {
     }
 }
 
-// The name of a span is a trace's of its own, half of it. W3C calls zeros invalid.
+// Makes 16 bytes for a trace and 8 bytes for a span, none of them all zeros, which W3C calls invalid.
 void trace_name(struct shard *shard, char *trace, char span[TRACE_PARENT_DIGITS]) {
     uint64_t parts[2] = {shard->index, 0};
     uint8_t bits[2 * SIPHASH_BYTES];
@@ -92,7 +92,7 @@ void trace_name(struct shard *shard, char *trace, char span[TRACE_PARENT_DIGITS]
 
 // --- Spans under way
 
-// Counts one more span that waits. False: too many wait, and the span isn't counted.
+// Counts one more span that waits. Returns false, and counts nothing, if too many wait.
 static bool count_in(struct shard *shard, uint64_t bytes) {
     struct trace_hub *hub = trace_hub_of(shard);
     uint32_t before = atomic_fetch_add_explicit(&hub->spans, 1, memory_order_relaxed);

@@ -2,7 +2,7 @@
 //
 //     a request is taken in ──sampled?──▶ it is observed ──ends──▶ its span ──mail──▶ shard 0 ──a POST a second──▶ collector
 //
-// No request waits for any of that: a span past a bound is dropped, and counted.
+// No request waits for a span: a span past a bound is dropped, and counted.
 #pragma once
 
 #include <stdbool.h>
@@ -14,11 +14,11 @@
 #include "router/features/feature_list.h"
 
 enum {
-    TRACE_SPANS_MAX = 8192,         // that wait, in the whole hub
-    TRACE_SPAN_BYTES_MAX = 4 << 20, // of their memory
+    TRACE_SPANS_MAX = 8192,         // spans of the whole hub that wait
+    TRACE_SPAN_BYTES_MAX = 4 << 20, // bytes of these spans
 };
 
-#define TRACE_UNDRAWN UINT64_MAX // no value of --trace-sample
+#define TRACE_UNDRAWN UINT64_MAX // is no value of --trace-sample
 
 // Values of the feature's options (OPTION_OWN).
 enum { TRACE_OWN_SAMPLE, TRACE_OWN_RATE, TRACE_OWN_PARENT };
@@ -33,7 +33,7 @@ enum trace_counter {
     TRACE_COUNTERS
 };
 
-// Kinds of its mail, timers and tokens.
+// Kinds of the feature's mail, timers and tokens.
 enum trace_mail { TRACE_MAIL_SPAN };
 enum trace_timer { TRACE_TIMER_EXPORTER };
 enum trace_token { TRACE_TOKEN_CONNECT, TRACE_TOKEN_SEND, TRACE_TOKEN_RECEIVE, TRACE_TOKEN_RESOLVER };
@@ -41,22 +41,22 @@ enum trace_token { TRACE_TOKEN_CONNECT, TRACE_TOKEN_SEND, TRACE_TOKEN_RECEIVE, T
 struct span_exporter;
 
 struct trace {
-    uint64_t coin;                  // the state of a generator: which requests without a context are sampled
-    uint64_t passed_over;           // how many of these come before the next one that is sampled
+    uint64_t coin;                  // the state of the random generator for requests without a context
+    uint64_t passed_over;           // how many of these requests come before the next one with a span
     uint64_t drawn_for;             // the --trace-sample for which passed_over was drawn; or TRACE_UNDRAWN
-    uint64_t made;                  // names of spans and traces
-    struct span_exporter *exporter; // of shard 0
+    uint64_t made;                  // names of spans and traces that were made
+    struct span_exporter *exporter; // at shard 0; elsewhere NULL
 };
 
-// What all shards count.
+// Counts that all shards share.
 struct trace_hub {
     _Atomic uint64_t
         second; // the second in the upper half, the requests sampled in that second in the lower half
-    _Atomic uint32_t spans;      // that wait for the collector
-    _Atomic uint64_t span_bytes; // of memory, that these take
+    _Atomic uint32_t spans;      // spans that wait for the collector
+    _Atomic uint64_t span_bytes; // bytes of these spans
 };
 
-// A span that waits. The mail owns the record, then the exporter does.
+// A span that waits. The mailbox owns the record, then the exporter.
 struct span_record {
     struct mail mail;
     struct list link; // in the exporter's queue
@@ -70,17 +70,17 @@ static inline struct trace *trace_of(const struct shard *shard) {
 static inline struct trace_hub *trace_hub_of(const struct shard *shard) {
     return shard->hub->states[FEATURE_TRACE];
 }
-// Whether spans go anywhere.
+// Returns whether the hub has a collector.
 static inline bool trace_is_on(const struct shard *shard) {
     return trace_of(shard) != NULL;
 }
-// Whether the hub's spans take the places of their parents in what it forwards.
+// Returns whether the hub's spans take the place of their parents in forwarded messages.
 static inline bool trace_replaces_parent(const struct shard *shard) {
     return shard->settings->own[FEATURE_TRACE][TRACE_OWN_PARENT] != 0;
 }
-// Draws how many requests are passed over until the next one that is sampled. Returns whether this one is.
+// Draws how many requests are passed over until the next one with a span. Returns whether this request has one.
 bool trace_draw(struct shard *shard);
-// Whether a request is to be sampled that bears no context.
+// Returns whether a request without a context has a span, by chance.
 static inline bool trace_draws(struct shard *shard) {
     struct trace *trace = trace_of(shard);
     bool passes =
@@ -90,14 +90,15 @@ static inline bool trace_draws(struct shard *shard) {
     trace->passed_over--;
     return false;
 }
-// Whether a request that is to be sampled is within the rate. One that isn't counts as a dropped span.
+// Returns whether a sampled request is within the rate. Counts a dropped span if not.
 bool trace_admits(struct shard *shard);
-// Writes the digits of a new trace's name, and of a new span's: no two are alike, and nobody can foretell them.
+// Writes the digits of a new trace and of a new span; `trace` NULL: of a span alone. No two are alike, and nobody can
+// foretell them.
 void trace_name(struct shard *shard, char *trace, char span[TRACE_PARENT_DIGITS]);
-// Posts a span to shard 0. The text is a comma and the span's JSON, and is copied. Past a bound, without memory, or if the text
-// has failed, the span is dropped and counted.
+// Posts a span to shard 0. The text is a comma and the span's JSON, and is copied. Past a bound, without memory, or if the
+// text has failed, the span is dropped and counted.
 void trace_submit(struct shard *shard, const struct text *json);
-// Gives a record back: the span waits no more.
+// Frees a record whose span waits no more.
 void trace_give(struct shard *shard, struct span_record *record);
-// Counts spans by what has become of them.
+// Adds to one of the feature's counters.
 void trace_count(struct shard *shard, enum trace_counter counter, uint64_t count);

@@ -1,4 +1,4 @@
-// The registration of the feature that sends spans of traces to a collector (--otlp).
+// Registers the feature that sends spans to a collector (--otlp).
 #include <assert.h>
 
 #include "router/engine/shard/feature.h"
@@ -70,7 +70,7 @@ static bool trace_holds_phase(const struct shard *shard) {
     return shard->index == 0 && shard->phase == HUB_STOPPED && span_exporter_holds(trace_of(shard)->exporter);
 }
 
-// The place of a word is its value.
+// The words of --trace-parent. The index of a word is the option's value.
 static const char *const trace_parents[] = {"keep", "hub", NULL};
 
 static const struct option trace_options[] = {
