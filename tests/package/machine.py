@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 DEB = "/trial/patchbay.deb"
 UNITS = ("patchbay.socket", "patchbay-http.socket")
@@ -88,8 +89,63 @@ async def restart_under_load(times):
     return seen
 
 
+CONF = pathlib.Path("/etc/patchbay/patchbay.conf")
+JOURNAL = pathlib.Path("/var/log/patchbay/journal.jsonl")
+
+
+def says(*command, check=False):
+    done = run(*command, check=check)
+    return done.stdout + done.stderr
+
+
+def operate():
+    """The commands of router/docs/operate.md, in its order."""
+    sample = CONF.read_text()
+    checks = run("patchbayd", "--check", "--config", str(CONF), check=False)
+    only = all("expected a free" in line for line in checks.stderr.splitlines())
+    promise("--check of a service that runs names the addresses in use alone", checks.returncode == 1 and only, "" if only else checks.stderr)
+    promise("patchbay stats answers", '"connections"' in says("patchbay", "stats", "--json") or "connections" in says("patchbay", "stats"))
+    run("userdel", "friend", check=False)  # of a run before
+    run("useradd", "friend")
+    asks = ("runuser", "-u", "friend", "--", "patchbay", "--hub", "unix:///run/patchbay/patchbay.sock", "stats")
+    promise("the socket is closed to others", run(*asks, check=False).returncode != 0)
+    run("adduser", "friend", "patchbay")
+    promise("the group's members reach the socket", run(*asks, check=False).returncode == 0)
+    token, line = run("patchbay", "token", "new").stdout.splitlines()[:2]
+    for name, text in (("users.ini", f"[user lead]\n{line}\nadmin = yes\nregister = *\ncall = *\ndeny-call = forbidden\nsubscribe = *\n"), ("token", token + "\n")):
+        pathlib.Path(f"/trial/{name}").write_text(text)
+    run("install", "-o", "root", "-g", "patchbay", "-m", "0640", "/trial/hub.pem", "/trial/hub.key", "/trial/users.ini", "/etc/patchbay/")
+    CONF.write_text("listen = tls://0.0.0.0:7413\ntls-certificate = /etc/patchbay/hub.pem\ntls-key = /etc/patchbay/hub.key\nusers = /etc/patchbay/users.ini\n"
+                    f"audit = {JOURNAL}\nlog = logfmt\n[child cat]\ncommand = cat\nframing = lines\n")
+    checks = run("runuser", "-u", "patchbay", "--", "patchbayd", "--check", "--config", str(CONF), check=False)
+    promise("the service's user can read what the configuration names", checks.returncode in (0, 1), checks.stderr if checks.returncode == 2 else "")
+    promise("a reload names what waits for the next start", run("systemctl", "reload", "patchbay", check=False).returncode == 0)
+    run("systemctl", "restart", "patchbay")
+    lead = ("patchbay", "--hub", "tls://127.0.0.1:7413", "--token-file", "/trial/token", "--tls-ca", "/trial/hub.pem")
+    promise("other machines are served over TLS, by token", run(*lead, "agents", check=False).returncode == 0)
+    promise("a child is listed, its log is shown, and it is restarted",
+            "cat" in says(*lead, "child", "list") and not run(*lead, "child", "log", "cat", check=False).returncode and not run(*lead, "child", "restart", "cat", check=False).returncode)
+    promise("patchbay bench measures the hub", '"cpuUs"' in says(*lead, "bench", "2", "1", "4", "256", "1", "--json"))
+    run(*lead, "send", "forbidden", "x", check=False)
+    first = JOURNAL.read_text()
+    run("logrotate", "-f", "/etc/logrotate.d/patchbay")
+    for _ in range(100):
+        if JOURNAL.exists():
+            break
+        time.sleep(0.1)
+    run(*lead, "send", "forbidden", "y", check=False)
+    rotated = JOURNAL.with_name("journal.jsonl.1").read_text()
+    promise("the journal is rotated, and the hub writes the new file", first and rotated == first and "forbidden" in JOURNAL.read_text(), f"{first} {rotated}" if not first or rotated != first else "")
+    promise("the journal has the hub's events", "event=child_started" in says("journalctl", "-u", "patchbay", "--since", "-1h", "-o", "cat"))
+    promise("warnings are few", "event=listening" not in says("journalctl", "-u", "patchbay", "-p", "warning", "-o", "cat"))
+    promise("the number of the process is found", says("systemctl", "show", "-P", "MainPID", "patchbay").strip().isdigit())
+    CONF.write_text(sample)
+    run("systemctl", "restart", "patchbay")
+
+
 def main():
     restarts = int(sys.argv[1])
+    run("apt-get", "purge", "-y", "patchbay", check=False)  # of a run that was broken off
     promise("apt installs the package", run("apt-get", "install", "-y", DEB, check=False).returncode == 0)
     promise("there are a user and a group", run("id", "patchbay", check=False).returncode == 0)
     for unit in UNITS + ("patchbay.service",):
@@ -100,6 +156,7 @@ def main():
     promise("systemctl status shows the hub's own line", "Status:" in status)
     said = run("journalctl", "-b", "-u", "patchbay", "-o", "cat").stdout
     promise("io_uring and the hub's walls stand behind the unit's filter", "epoll" not in said and "wall" not in said, said if "epoll" in said or "wall" in said else "")
+    operate()
     began = [since(unit) for unit in UNITS]
     seen = asyncio.run(restart_under_load(restarts))
     promise(f"{restarts} restarts under {RATE} connections a second refuse and reset none",
