@@ -115,9 +115,11 @@ void link_dial(struct link *link) {
 }
 
 void link_give_up(struct link *link) {
-    if (link->state == LINK_RESOLVING) { // a later answer of the resolver is ignored
-        if (link->shard->phase == HUB_SERVING)
-            link_note_fault(link, host_lookup_fault(&link->lookup));
+    bool is_resolving = link->state == LINK_RESOLVING;
+    if (link->shard->phase == HUB_SERVING)
+        link_note_fault(link,
+                        is_resolving ? host_lookup_fault(&link->lookup) : "it doesn't answer within 2 s");
+    if (is_resolving) { // a later answer of the resolver is ignored
         wheel_disarm(&link->timer);
         link_fail(link);
         return;

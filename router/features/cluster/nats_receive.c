@@ -329,11 +329,8 @@ static void nats_tick(struct shard *shard, struct timer *timer, unsigned kind) {
     case LINK_RESTING:
         link_dial(link);
         break;
-    case LINK_DIALLING:
-        link_note_fault(link, "it doesn't answer within 2 s");
-        link_give_up(link);
-        break;
     case LINK_RESOLVING:
+    case LINK_DIALLING:
         link_give_up(link);
         break;
     default:

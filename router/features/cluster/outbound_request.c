@@ -130,10 +130,10 @@ void outbound_request_tick(struct link *link) {
 // --- Sending
 
 bool outbound_request_note(struct shard *shard, struct peer *peer, uint64_t hub_id) {
-    bool is_noted = add(cluster_of(shard), hub_id);
-    if (!is_noted)
-        outbox_unpack(&peer->connection.outbox, hub_id);
-    return is_noted;
+    if (add(cluster_of(shard), hub_id))
+        return true;
+    outbox_unpack(&peer->connection.outbox, hub_id);
+    return false;
 }
 
 // Notes a request that is queued for the link. Drops a parcel without a NATS head, which a server couldn't read.
