@@ -33,7 +33,8 @@ static void take_words(const uint8_t *bytes, uint32_t at, uint32_t end, struct h
         out->time_ms = (uint32_t)time_ms;
 }
 
-void hub_header_read(const uint8_t *bytes, struct span headers, struct hub_header *out) {
+void hub_header_read(const uint8_t *bytes, struct span headers, const struct hub_name *last,
+                     struct hub_header *out) {
     *out = (struct hub_header){.is_present = false};
     uint32_t at = headers.at + VERSION_BYTES;
     if (headers.bytes < VERSION_BYTES + NAME_BYTES ||
@@ -45,8 +46,13 @@ void hub_header_read(const uint8_t *bytes, struct span headers, struct hub_heade
     if (!feed || end == at || bytes[end - 1] != '\r')
         return;
     end--;
-    uint32_t blank = text_find(bytes, at, end, ' ');
-    out->is_present = hub_name_read(&out->hub, bytes + at, blank - at);
+    uint32_t behind = last ? at + last->bytes : end + 1;
+    bool is_last = behind <= end && (behind == end || bytes[behind] == ' ') &&
+                   memcmp(bytes + at, last->text, last->bytes) == 0;
+    uint32_t blank = is_last ? behind : text_find(bytes, at, end, ' ');
+    if (is_last)
+        out->hub = *last;
+    out->is_present = is_last || hub_name_read(&out->hub, bytes + at, blank - at);
     if (out->is_present)
         take_words(bytes, blank, end, out);
 }

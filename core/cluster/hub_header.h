@@ -41,8 +41,10 @@ enum {
                            AGENT_ID_BYTES_MAX + 4 + 6 + FRAME_OFFSETS_BYTES_MAX
 };
 
-// Reads the headers of a message, which begin with NATS/1.0 (bytes 0: no headers).
-void hub_header_read(const uint8_t *bytes, struct span headers, struct hub_header *out);
+// Reads the headers of a message, which begin with NATS/1.0 (bytes 0: no headers). `last` is a hub that messages may
+// come from, or NULL: that hub's name is compared, and not read.
+void hub_header_read(const uint8_t *bytes, struct span headers, const struct hub_name *last,
+                     struct hub_header *out);
 // Writes the headers and the empty line after them. Returns the number of bytes.
 size_t hub_header_write(char out[HUB_HEADER_BYTES_MAX], const struct hub_name *hub,
                         const struct hub_header_source *source);

@@ -106,7 +106,7 @@ static enum unit_result scan_copy(struct unit *unit, const uint8_t *text, size_t
         nats_read(copy, unit, &message);
         require(message.headers.bytes == 0 || message.headers.at + message.headers.bytes == unit->body_at);
         (void)nats_status(copy, message.headers);
-        hub_header_read(copy, message.headers, &header);
+        hub_header_read(copy, message.headers, NULL, &header);
         require(!header.is_present ||
                 header.user.at + header.user.bytes <= message.headers.at + message.headers.bytes);
         require(!header.is_present ||

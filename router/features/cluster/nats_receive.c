@@ -216,7 +216,8 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
         pending_fetch(&shard->pending, message.subject.number);
     } else
         subject_read(shard->hub->settings.cluster.name, message.bytes, said->subject, &message.subject);
-    hub_header_read(message.bytes, said->headers, &message.header);
+    const struct cluster_member *last = link->members.found;
+    hub_header_read(message.bytes, said->headers, last ? &last->hub : NULL, &message.header);
     if (message.subject.kind != SUBJECT_EVENT)
         events_flush(shard);
     if (!take_known(link, &message))

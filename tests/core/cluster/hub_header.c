@@ -13,9 +13,27 @@
 
 static const char node[] = "0123456789abcdef0123456789abcdef";
 
+// Reads a line alone, and by each of several names that may have been heard before: the result must be the same.
 static struct hub_header read_text(const char *text) {
-    struct hub_header header;
-    hub_header_read((const uint8_t *)text, (struct span){0, (uint32_t)strlen(text)}, &header);
+    static const char other[] = "fedcba9876543210fedcba9876543210";
+    static const uint32_t numbers[] = {1, 3, 12, 42, 4294967295};
+    struct span all = {0, (uint32_t)strlen(text)};
+    struct hub_header header, by_last;
+    hub_header_read((const uint8_t *)text, all, NULL, &header);
+    for (size_t at = 0; at < 2 * sizeof numbers / sizeof *numbers; at++) {
+        struct hub_name last;
+        hub_name_write(&last, at % 2 ? node : other, numbers[at / 2]);
+        hub_header_read((const uint8_t *)text, all, &last, &by_last);
+        assert_true(by_last.is_present == header.is_present);
+        if (!header.is_present)
+            continue;
+        assert_int_equal(by_last.hub.bytes, header.hub.bytes);
+        assert_memory_equal(by_last.hub.text, header.hub.text, header.hub.bytes);
+        assert_int_equal(by_last.hub.number, header.hub.number);
+        assert_int_equal(by_last.time_ms, header.time_ms);
+        assert_memory_equal(&by_last.user, &header.user, sizeof header.user);
+        assert_memory_equal(&by_last.agent, &header.agent, sizeof header.agent);
+    }
     return header;
 }
 
@@ -93,7 +111,7 @@ static void the_longest_has_room(void **state) {
     size_t bytes = hub_header_write(out, &hub, &source);
     assert_in_range(bytes, 1, HUB_HEADER_BYTES_MAX);
     struct hub_header header;
-    hub_header_read((const uint8_t *)out, (struct span){0, (uint32_t)bytes}, &header);
+    hub_header_read((const uint8_t *)out, (struct span){0, (uint32_t)bytes}, NULL, &header);
     assert_int_equal(header.user.bytes, USER_NAME_BYTES_MAX);
     assert_int_equal(header.agent.bytes, AGENT_ID_BYTES_MAX);
     assert_int_equal(header.time_ms, 3600000);
