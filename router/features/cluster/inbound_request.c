@@ -346,14 +346,13 @@ static void route_request(struct link *link, struct hub_message *message, const 
                           const struct origin *origin) {
     struct shard *shard = link->shard;
     struct exchange *exchange = exchange_open(shard, link->peer);
-    struct span subject = message->said->subject;
     if (!exchange) {
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
     if (enter(link, exchange, place,
-              name_map_get(&link->subscriptions.by_subject, (const char *)message->bytes + subject.at,
-                           subject.bytes)))
+              nats_subscriptions_find(&link->subscriptions, message->bytes, message->said->subject,
+                                      message->said->sid)))
         route_remote(shard, link->peer, &message->frame, exchange, origin);
     else
         refuse(link, place, ERROR_OVERLOADED, 0);

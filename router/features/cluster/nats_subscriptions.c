@@ -23,8 +23,27 @@ static void let_go(struct nats_subscriptions *presence, struct nats_subscription
     name_map_remove(&presence->by_subject, present->subject, present->bytes);
     list_remove(&present->link);
     present->is_gone = true;
+    for (size_t at = 0; at < NATS_RECENT; at++)
+        if (presence->recent[at].subscription == present)
+            presence->recent[at].sid = 0;
     if (!present->unanswered)
         quota_give(presence->quota, present);
+}
+
+struct nats_subscription *nats_subscriptions_find(struct nats_subscriptions *presence, const uint8_t *bytes,
+                                                  struct span subject, struct span sid) {
+    uint64_t number = 0;
+    bool is_number = text_read_digits(bytes + sid.at, sid.bytes, UINT32_MAX, &number) && number > 0;
+    size_t place = number % NATS_RECENT;
+    if (is_number && presence->recent[place].sid == number)
+        return presence->recent[place].subscription;
+    struct nats_subscription *found =
+        name_map_get(&presence->by_subject, (const char *)bytes + subject.at, subject.bytes);
+    if (is_number && found) {
+        presence->recent[place].sid = number;
+        presence->recent[place].subscription = found;
+    }
+    return found;
 }
 
 void nats_subscriptions_forget(struct nats_subscriptions *presence) {

@@ -7,7 +7,7 @@
 #include "core/base/text.h"
 #include "core/cluster/subject.h"
 
-enum { NATS_SUBSCRIPTIONS_PER_NAME_MAX = 64 };
+enum { NATS_SUBSCRIPTIONS_PER_NAME_MAX = 64, NATS_RECENT = 64 };
 
 // A subject under which agents of this hub can be asked.
 struct nats_subscription {
@@ -24,10 +24,15 @@ struct nats_subscription {
 
 struct nats_subscriptions {
     struct name_map by_subject; // subjects; NULL: no agent here has the name
-    struct list all;            // struct nats_subscription.link
-    uint64_t changes;           // agents.changes that the subscriptions follow
-    uint32_t sids;              // the last id that was used
-    bool is_behind;             // memory ran out: the next turn tries again
+    // The subscriptions of ids that messages came under, at the id modulo NATS_RECENT
+    struct {
+        uint64_t sid; // 0: none
+        struct nats_subscription *subscription;
+    } recent[NATS_RECENT];
+    struct list all;  // struct nats_subscription.link
+    uint64_t changes; // agents.changes that the subscriptions follow
+    uint32_t sids;    // the last id that was used
+    bool is_behind;   // memory ran out: the next turn tries again
     struct quota *quota;
 };
 
@@ -47,6 +52,9 @@ struct nats_scope {
 // also those in `claims`, gets a plain subscription. `agents` is NULL if no agent is left.
 void nats_subscriptions_follow(struct nats_subscriptions *presence, const struct agents *agents,
                                const struct list *claims, const struct nats_scope *scope, struct text *lines);
+// Returns the subscription that a message came under, or NULL.
+struct nats_subscription *nats_subscriptions_find(struct nats_subscriptions *presence, const uint8_t *bytes,
+                                                  struct span subject, struct span sid);
 // Notes that a request under this subject has been answered or has ended.
 void nats_subscriptions_left(struct nats_subscription *present, struct quota *quota);
 static inline bool nats_subscriptions_is_behind(const struct nats_subscriptions *presence,

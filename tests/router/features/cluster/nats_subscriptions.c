@@ -28,11 +28,13 @@ static struct agents agents;
 
 // By sid, "SUBJECT QUEUE", or nothing; how many have come and gone.
 static char server[SIDS_MAX][SUBSCRIPTION_BYTES];
+static char had[SIDS_MAX][SUBSCRIPTION_BYTES]; // the same, also of those that have gone
 static unsigned came, went;
 
 static int open_all(void **state) {
     (void)state;
     memset(server, 0, sizeof server);
+    memset(had, 0, sizeof had);
     came = went = 0;
     former.bytes = 0;
     assert_true(hub_name_read(&hub_name, hub, sizeof hub - 1));
@@ -64,6 +66,7 @@ static void subscribe(const char *line) {
     }
     assert_true(sid < SIDS_MAX && !*server[sid]); // none is used twice
     snprintf(server[sid], sizeof server[sid], "%.80s %.40s", subject, queue);
+    memcpy(had[sid], server[sid], sizeof had[sid]);
     came++;
 }
 
@@ -189,8 +192,29 @@ static void there_are_64_at_most(void **state) {
     assert_int_equal(subscribed_names(), 0);
 }
 
+// The table's answer to a message that came under an id.
+static struct nats_subscription *found_by(const char *subject, const char *sid) {
+    char line[2 * SUBSCRIPTION_BYTES];
+    struct span of_subject = {0, (uint32_t)strlen(subject)};
+    struct span of_sid = {of_subject.bytes + 1, (uint32_t)strlen(sid)};
+    snprintf(line, sizeof line, "%s %s", subject, sid);
+    return nats_subscriptions_find(&presence, (const uint8_t *)line, of_subject, of_sid);
+}
+
+// By the subject, and under each id that the server has ever had for the subject.
 static struct nats_subscription *found(const char *subject) {
-    return name_map_get(&presence.by_subject, subject, strlen(subject));
+    struct nats_subscription *present = name_map_get(&presence.by_subject, subject, strlen(subject));
+    char text[16];
+    for (unsigned sid = 0; sid < SIDS_MAX; sid++)
+        if (strncmp(had[sid], subject, strlen(subject)) == 0 && had[sid][strlen(subject)] == ' ') {
+            snprintf(text, sizeof text, "%u", sid);
+            assert_ptr_equal(found_by(subject, text), present);
+            assert_ptr_equal(found_by(subject, text), present);
+        }
+    assert_ptr_equal(found_by(subject, "0"), present);
+    assert_ptr_equal(found_by(subject, ""), present);
+    assert_ptr_equal(found_by(subject, "x"), present);
+    return present;
 }
 
 // Who was asked for is found as long as it is there, and what is known of it stays as long as somebody waits.
@@ -320,6 +344,7 @@ static void another_link_has_them_all(void **state) {
     follow();
     nats_subscriptions_forget(&presence);
     memset(server, 0, sizeof server);
+    memset(had, 0, sizeof had);
     assert_true(nats_subscriptions_is_behind(&presence, &agents));
     follow();
     assert_int_equal(subscribed("patchbay.c.1.method.w", "g"), 3);
