@@ -30,23 +30,34 @@ static const bool plain[256] = {
     ['-'] = true,
 };
 
+// Returns how many bytes from `at` on need no escape.
+static size_t count_plain(const uint8_t *text, size_t at, size_t bytes) {
+    size_t end = at;
+    while (end < bytes && plain[text[end]])
+        end++;
+    return end - at;
+}
+
 size_t subject_escape(char out[SUBJECT_NAME_BYTES_MAX], const char *name, size_t bytes) {
     static const char digits[] = "0123456789ABCDEF";
     size_t to = 0;
-    assert(name || bytes == 0);
-    for (size_t at = 0; at < bytes; at++) {
+    assert(name);
+    for (size_t at = 0;; at++) {
+        size_t count = count_plain((const uint8_t *)name, at, bytes);
+        if (to + count > SUBJECT_NAME_BYTES_MAX)
+            return 0;
+        text_copy(out + to, name + at, count);
+        to += count;
+        at += count;
+        if (at == bytes)
+            return to;
         uint8_t byte = (uint8_t)name[at];
-        if (plain[byte] && to < SUBJECT_NAME_BYTES_MAX) {
-            out[to++] = (char)byte;
-            continue;
-        }
         if (to + 3 > SUBJECT_NAME_BYTES_MAX)
             return 0;
         out[to++] = '_';
         out[to++] = digits[byte >> 4];
         out[to++] = digits[byte & 15];
     }
-    return to;
 }
 
 // Returns a hexadecimal digit's value; 16: not a digit.
@@ -56,15 +67,17 @@ static unsigned digit_of(uint8_t byte) {
 
 size_t subject_unescape(char *out, size_t capacity, const uint8_t *token, size_t bytes) {
     size_t to = 0;
-    assert(token || bytes == 0);
-    for (size_t at = 0; at < bytes; at++) {
-        uint8_t byte = token[at];
-        if (to == capacity)
+    assert(token);
+    for (size_t at = 0;; at++) {
+        size_t count = count_plain(token, at, bytes);
+        if (to + count + (at + count < bytes) > capacity)
             return SIZE_MAX;
-        if (plain[byte]) {
-            out[to++] = (char)byte;
-            continue;
-        }
+        text_copy(out + to, (const char *)token + at, count);
+        to += count;
+        at += count;
+        if (at == bytes)
+            return to;
+        uint8_t byte = token[at];
         if (byte != '_' || bytes - at < 3 || digit_of(token[at + 1]) > 15 || digit_of(token[at + 2]) > 15)
             return SIZE_MAX;
         byte = (uint8_t)(digit_of(token[at + 1]) << 4 | digit_of(token[at + 2]));
@@ -73,7 +86,6 @@ size_t subject_unescape(char *out, size_t capacity, const uint8_t *token, size_t
             return SIZE_MAX;
         out[to++] = (char)byte;
     }
-    return to;
 }
 
 bool subject_is_cluster(const char *name) {
