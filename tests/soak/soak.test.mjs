@@ -150,7 +150,8 @@ async function resident_at_rest(hub, witness) {
   return rss(hub);
 }
 
-for (const shards of [1, 2]) {
+// A run of tests with several shards alone (PATCHBAY_SHARDS) has these.
+for (const shards of process.env.PATCHBAY_SHARDS ? [Number(process.env.PATCHBAY_SHARDS)] : [1, 2]) {
   test(`${SECONDS} s of everything (--shards ${shards})`, { timeout: (SECONDS + 120) * 1000 }, async () => {
     const hub = await Hub.start([...OPTIONS, '--shards', String(shards)]);
     const agents = await Promise.all([0, 1, 2].map((n) => good_agent(hub, `good-${n}`)));

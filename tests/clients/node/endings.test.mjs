@@ -1,6 +1,7 @@
 // Nothing is left when a client has ended, or when its hub was killed a hundred times.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { thoroughly } from '../../e2e/hub.mjs';
 import { ConnectionLost, Hub, LastingHub, PlayedHub, agent, assertFails, client, close, failure, gate, having, pause, statesOf, until, within } from './kit.mjs';
 
 // The resources that keep this process awake, but for the hubs and the tests themselves.
@@ -105,7 +106,7 @@ test('a signal has no listener left', () => having(Hub.start(), async (hub) => {
   assert.deepEqual(counts, { add: 4, remove: 4 });
 }).catch((error) => { if (!/ended with/.test(error.message)) throw error; }));
 
-const ROUNDS = 100;
+const ROUNDS = thoroughly ? 100 : 30;
 
 test(`a hub that is killed ${ROUNDS} times under load: each call ends once, nothing is left`, { timeout: 280_000 }, () => having(LastingHub.start(), async (hub) => {
   const before = awake();
