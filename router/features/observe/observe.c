@@ -121,15 +121,26 @@ static __attribute__((noinline)) bool enter(struct shard *shard, const struct me
     return true;
 }
 
-// Decides whether a request is observed. A decision about a message that another hub holds is forwarded, and is never shown.
-// Most requests have no span, and are passed over here at little cost if nobody taps.
-static void observe_before_request(struct shard *shard, const struct message *message,
-                                   const struct agent *agent, bool *is_watched) {
-    assert(!observe_of(shard)->entering);
+// Decides about a request that may be observed. A decision about a message that another hub holds is forwarded, and is never
+// shown.
+static __attribute__((noinline)) void decide(struct shard *shard, const struct message *message,
+                                             const struct agent *agent, bool *is_watched) {
     bool is_fresh = !is_judged(message);
     bool has_span = is_fresh && (agent || is_shown(message)) && is_sampled(shard, message);
     if (has_span || !is_fresh || tap_is_on(shard) || slow_log_is_on(shard))
         *is_watched |= enter(shard, message, agent, has_span);
+}
+
+// Decides whether a request is observed. Most requests have no span and are passed over here if nobody taps: few
+// instructions, and no call.
+static void observe_before_request(struct shard *shard, const struct message *message,
+                                   const struct agent *agent, bool *is_watched) {
+    assert(!observe_of(shard)->entering);
+    bool is_passed = agent && !message->retry && !message->hold && !tap_is_on(shard) &&
+                     !slow_log_is_on(shard) && trace_is_on(shard) &&
+                     !request_span_may_have_context(message) && trace_passes(shard);
+    if (!is_passed)
+        decide(shard, message, agent, is_watched);
 }
 
 // Tells taps of a request that was taken in, with its body as the source sent it. `message` NULL: without the body.

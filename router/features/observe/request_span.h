@@ -8,13 +8,16 @@
 // Returns whether a request that may bear a context has a span: by the context's flag, without a context by chance, and
 // within the rate.
 bool request_span_has_flag(struct shard *shard, const struct message *message);
-// Returns whether a request that is taken in has a span. Most messages have neither header fields nor _meta, and need no
-// function call.
-static inline bool request_span_is_due(struct shard *shard, const struct message *message) {
+// Returns whether a message may bear a context. Most messages have neither header fields nor _meta.
+static inline bool request_span_may_have_context(const struct message *message) {
     const struct unit *unit = message->frame->unit;
     bool has_fields =
         unit->length_line_bytes > 0 && unit->body_at > unit->length_line_bytes + sizeof "\r\n" - 1;
-    if (has_fields || lookup_has(&message->lookup, KEY_META))
+    return has_fields || lookup_has(&message->lookup, KEY_META);
+}
+// Returns whether a request that is taken in has a span.
+static inline bool request_span_is_due(struct shard *shard, const struct message *message) {
+    if (request_span_may_have_context(message))
         return request_span_has_flag(shard, message);
     return trace_draws(shard) && trace_admits(shard);
 }

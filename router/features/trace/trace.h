@@ -80,15 +80,17 @@ static inline bool trace_replaces_parent(const struct shard *shard) {
 }
 // Draws how many requests are passed over until the next one with a span. Returns whether this request has one.
 bool trace_draw(struct shard *shard);
-// Returns whether a request without a context has a span, by chance.
-static inline bool trace_draws(struct shard *shard) {
+// Passes over a request without a context if the last draw says so. Returns false if the next request must be drawn for.
+static inline bool trace_passes(struct shard *shard) {
     struct trace *trace = trace_of(shard);
     bool passes =
         trace->passed_over > 0 && trace->drawn_for == shard->settings->own[FEATURE_TRACE][TRACE_OWN_SAMPLE];
-    if (__builtin_expect(!passes, false))
-        return trace_draw(shard);
-    trace->passed_over--;
-    return false;
+    trace->passed_over -= passes;
+    return passes;
+}
+// Returns whether a request without a context has a span, by chance.
+static inline bool trace_draws(struct shard *shard) {
+    return !trace_passes(shard) && trace_draw(shard);
 }
 // Returns whether a sampled request is within the rate. Counts a dropped span if not.
 bool trace_admits(struct shard *shard);
