@@ -422,7 +422,8 @@ static size_t hear_line(struct broker_client *client, char *line, const uint8_t 
     return 0;
 }
 
-// One line of what has come, and what belongs to it; false when that isn't all there.
+// Serves the client's next command: its line, and the payload where it has one. Returns false while the command isn't
+// complete.
 static bool hear_one(struct broker_client *client) {
     const struct heap *in = &client->in;
     const uint8_t *feed = in->count ? memchr(in->bytes, '\n', in->count) : NULL;

@@ -47,8 +47,8 @@ void brokers_tap(struct brokers *brokers,
                  void *context);
 // Lets one thing pass on a route; false when nothing lies on any.
 bool brokers_step(struct brokers *brokers);
-// Cuts the routes between two servers, or joins them again. Messages that lay on them are lost, and neither
-// knows any more who is at the other. Then they tell each other.
+// Cuts the routes between two servers, or joins them again. Messages that lay on them are lost, and neither knows any
+// more who is at the other. Once joined again, the servers tell each other their subscriptions.
 void brokers_cut(struct brokers *brokers, uint32_t one, uint32_t other, bool cut);
 // Kills a server: its clients are over with nothing said, and it is a new server when it starts again.
 void broker_kill(struct brokers *brokers, uint32_t server);

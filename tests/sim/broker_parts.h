@@ -81,7 +81,7 @@ void client_say(struct broker_client *client, const void *bytes, size_t count);
 // Ends the subscriptions of clients that are over.
 void brokers_reap(struct brokers *brokers);
 
-// One subscription more, or one less.
+// Tells the other servers of one subscription more, or of one less, as `change` says.
 void routes_tell(struct brokers *brokers, const struct subscription *subscription, int change);
 void routes_begin(struct brokers *brokers, uint32_t from, uint32_t to);
 void routes_forget(struct brokers *brokers, uint32_t from, uint32_t to);

@@ -119,8 +119,8 @@ bool cable_write(struct cable *cable, const void *bytes, size_t count) {
     return true;
 }
 
-// A kernel shows in steps what is read: a Unix socket when a piece of what was sent is gone, TCP when its window
-// is worth opening again.
+// A kernel gives room back in steps: a Unix socket once a piece of the sent bytes is read, TCP once its window is worth
+// opening again.
 static uint32_t step_bytes(const struct cable *cable) {
     uint32_t window = cable->kernel->faults.window_bytes, piece = window / 2;
     return !cable->local ? window / 16 : piece < PIECE_BYTES_MAX ? piece : PIECE_BYTES_MAX;

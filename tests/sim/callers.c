@@ -1,6 +1,6 @@
-// Guests that speak HTTP: each message or batch is the content of a request to /rpc, whole or in chunks, many
-// of them before the first is answered. These guests only ask: nobody reaches them. Each answer must come in
-// the place of its request, with the status that it deserves, and say what the oracle expects of the message.
+// Guests that speak HTTP. Each message or batch is the content of a request to /rpc, whole or in chunks. Many requests
+// are sent before the first is answered. Guests of HTTP only ask: no other guest can reach them. Each answer must come
+// in the place of its request, with the status that it deserves, and say what the oracle expects of the message.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -109,7 +109,7 @@ static inline bool misbehaves(unsigned per_mille) {
     return !stage.calm && !stage.good && random_chance(&stage.random, per_mille);
 }
 
-// Which kind a child is of.
+// Returns the kind of the child with this name.
 struct kind *kind_named(const char *name);
 // Whether any of this kind is in one of these states, and whether the one that has the name can't be asked.
 bool kind_any_is(const struct kind *kind, uint32_t least, uint32_t most);
@@ -133,7 +133,7 @@ bool mouth_listen(struct mouth *mouth, struct bit *body, size_t *done);
 
 // Has each program do something; whether any did.
 bool programs_drive(void);
-// One of them says something, or does something that it shouldn't.
+// A program that chance chooses says something, or does something that no program should.
 void programs_act(void);
 // Parts a program that nobody plays any more.
 void programs_part(struct played *played);

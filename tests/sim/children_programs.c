@@ -76,7 +76,8 @@ static void check_form(const struct kind *kind, const struct ask *asked, bool ac
     sums.told[acp]++;
 }
 
-// The form of a cancel that a child is told: 0 or 1, whether it is that of the Agent Client Protocol; -1: it is none.
+// Returns the form of a cancel that a child is told. 1: the form of the Agent Client Protocol, 0: the other one, -1:
+// the method is no cancel.
 static int form_of(struct bit method, bool is_mcp) {
     if (is_mcp)
         return bit_is(method, "\"notifications/cancelled\"") ? 0 : -1;

@@ -1,5 +1,5 @@
-// The wall clock is set, forward and back, and goes on while the machine sleeps: what the hub tells of it is
-// what it showed at that moment.
+// The wall clock is set forward and back, and goes on while the machine sleeps. Each time that the hub tells is one
+// that the clock showed at that moment.
 #include "core/base/text.h"
 #include "tests/sim/journaled.h"
 

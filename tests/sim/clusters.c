@@ -1,8 +1,8 @@
-// Hubs that are joined through NATS servers, on simulated kernels: guests register, ask, notify, publish, cancel and leave at
-// each hub while servers are killed, cut from each other, silent and lame, and hubs are cut off and killed. The oracle knows of
-// each message who sent the message where, and whether anything was wrong then. A request ends once, with its answer or an
-// error that may be. A message that is sent while nothing is wrong arrives. A name has one holder. Once all is well again,
-// everybody is found from everywhere.
+// Hubs that are joined through NATS servers, on simulated kernels. Guests register, ask, notify, publish, cancel and
+// leave at each hub. Meanwhile servers are killed, cut from each other, silent and lame, and hubs are cut off and
+// killed. The oracle knows of each message who sent the message where, and whether anything was wrong then. A request
+// ends once, with its answer or an error that may be. A message that is sent while nothing is wrong arrives. A name has
+// one holder. Once all is well again, everybody is found from everywhere.
 #include "tests/sim/clusters.h"
 
 #include <inttypes.h>
@@ -228,7 +228,8 @@ static void hold_back(void) {
 
 static void send_any(unsigned by);
 
-// The next hub joins while those that are there send: nothing is wrong for them. Its guests come when its link stands.
+// The next hub joins while those that are there send: nothing is wrong for them. The guests of the next hub come when
+// its link stands.
 static void join_next(void) {
     uint32_t site = joined;
     if (site == stage.fleet.options.site_count)
@@ -501,7 +502,7 @@ static void end(void) {
     arrive();
     probe();
     told_check();
-    // What was lost between two servers, which nobody else knows, ends at its time.
+    // A request that was lost between two servers, of which no hub knows, ends at its time.
     bool waits = false;
     for (unsigned tag = 0; stage.had_cuts && tag < stage.letter_count; tag++)
         waits |= letter_waits(tag);
@@ -523,7 +524,7 @@ static void end(void) {
     fleet_close(&stage.fleet);
 }
 
-// What isn't played.
+// The parts of the play that the command line leaves out.
 struct leaving_out {
     bool faults, requests, events, names, rising;
 };
@@ -573,7 +574,7 @@ static void run_seed(uint64_t seed) {
     play(seed, &out);
 }
 
-// That each of these requests ended once is checked of each letter.
+// Wants requests in packs to have been played. The check of each letter has seen that each request ended once.
 static void check_packs(uint64_t runs) {
     if (runs >= RUNS_WITH_PACKS && !out.requests &&
         (!pack_count_requests || !pack_count_answers || !pack_count_taken_out))

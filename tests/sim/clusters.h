@@ -15,7 +15,7 @@
 //   clusters_presence.c  subscribers to presence
 //   clusters_strays.c    a client of the NATS server that is no hub (the stray)
 //
-// "Is sure" means everywhere: nothing was wrong when the thing was sent, so that the oracle demands one result.
+// In all files "is sure" means that nothing was wrong when the thing was sent, so that the oracle demands one result.
 #pragma once
 
 #include "tests/sim/fleet.h"
@@ -310,7 +310,8 @@ enum judged { JUDGED_ALLOWED, JUDGED_REFUSED, JUDGED_UNKNOWN }; // unknown: the 
 void rights_choose(void);
 // Returns the users of a hub, read from its users file; NULL: the hub has none.
 struct users *rights_read(unsigned site, const struct users *before);
-// Changes the users file at all hubs, which read it again; false where nothing changes. This guest's credential may go.
+// Changes the users file at all hubs, which read it again; false where nothing changes. The guest `by` may lose its
+// credential by the change.
 bool rights_reload(unsigned by);
 // Writes the REALM of a hub.
 void rights_realm(unsigned site, struct realm *realm);

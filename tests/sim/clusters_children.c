@@ -1,6 +1,7 @@
-// Children of hubs: each hub has one, of its own name, that runs from the start or once somebody asks it, at whichever hub; or one for
-// each guest who asks it, of its own hub alone. What it is asked it answers. A server of MCP asks, too: guests of its own hub hear
-// that, and whoever it is for, or nobody, it is answered.
+// Children of hubs. Each hub has a child under a name of the hub's own. The child runs from the start, or once a guest
+// of any hub asks it. In some runs each guest who asks has a child for itself, at its own hub alone. A child answers
+// each request. A server of MCP asks, too: guests of its own hub hear the question, and it is answered whether it is
+// for a guest or for none.
 #include "tests/sim/clusters.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
-// Requests and notifications that one connection says to one agent: in which order they come, what becomes of those that are cancelled,
-// and when they have ended.
+// Requests and notifications from one connection to one agent: the order in which they come, the end of those that are
+// cancelled, and the time when all have ended.
 #include "tests/sim/clusters.h"
 
 #include "tests/sim/kernel.h"
 
-// What one connection says to one agent comes in the order in which it was said, but for what was held.
+// Letters from one connection to one agent come in the order in which they were sent, but for letters that were held.
 static void check_order(unsigned by, const struct letter *letter) {
     unsigned tag = (unsigned)(letter - stage.letters);
     int *last = &stage.guests[by].worked[letter->source];

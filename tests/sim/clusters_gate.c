@@ -141,14 +141,15 @@ static bool is_for_all(const struct letter *letter) {
     return letter->kind == KIND_NEWS || letter->address == TO_ALL;
 }
 
-// It was approved at its source's hub, and then went to another one, which judges by itself: what goes to all reaches one agent there by its
-// method, whose name may be held; what was for one here has lost that one meanwhile.
+// The letter was approved at its source's hub, and then went to another hub, which judges by itself. A letter to all
+// reaches one agent there by its method, and that agent's name may be held. A letter to one agent here has lost that
+// agent meanwhile.
 static bool is_held_behind(const struct letter *letter, unsigned site) {
     return letter->said >> APPROVED & 1 && letter->held_at == site_of(letter) && site != letter->held_at &&
            (is_for_all(letter) ? may_be_held_at(letter, site) : gate_may_hold(letter));
 }
 
-// One agent gets it by its method, and what is held there for that agent's name is that copy alone.
+// One agent gets a copy of the letter by the letter's method. The gate holds for that agent's name that copy alone.
 static bool is_one_of_many(const struct letter *letter, unsigned site) {
     bool is_here = site == site_of(letter);
     return letter->address == TO_ALL &&

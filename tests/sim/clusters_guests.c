@@ -40,7 +40,8 @@ static struct letter *letter_of(uint64_t tag) {
 
 // --- What may come
 
-// Whose it is is told where users are on, once, and as its source's hub knows it; by nobody else.
+// Where users are on, the letter names its source's user once, as the source's hub knows that user. Nothing else names
+// a user.
 static void check_signer(unsigned by, const struct naive_frame *frame, const struct letter *letter,
                          unsigned tag) {
     static const char key[] = "Patchbay-User: ";
@@ -71,8 +72,8 @@ static bool may_be_reached(const struct letter *letter, unsigned site, unsigned 
            rights_may_reach(letter, stage.guests[letter->source].site, name);
 }
 
-// The names for which it may have come to a guest, unless they have changed since it was sent, and then 0. One that it has asked for is found
-// before the server, too, knows it and the guest is told.
+// The names for which it may have come to a guest, unless they have changed since it was sent, and then 0. A name that
+// the guest has asked for is found before the server knows the name, too, and before the guest is told.
 static unsigned names_meant(unsigned by, const struct letter *letter) {
     const struct guest *guest = &stage.guests[by];
     unsigned offers = letter->address == TO_TEAM     ? OFFERS_TEAM
@@ -91,7 +92,7 @@ static unsigned names_meant(unsigned by, const struct letter *letter) {
     return names;
 }
 
-// One of a group, and by neither hub's file a denied one.
+// Wants one of these names to be one that the source may reach, by the files of both hubs.
 static void check_reach(const struct letter *letter, unsigned tag, unsigned site, unsigned names) {
     bool any = names == 0 || letter->address == TO_AGENT;
     for (unsigned name = 0; name < NAMES; name++)
@@ -375,8 +376,8 @@ static void take_claim(unsigned by, unsigned name, struct bit body) {
     stage_disturb(false);
 }
 
-// Of all who still have it (hubs that are apart have one each), one was there before, as far as can be told from here: a hub may have
-// said so late, or somebody else been there meanwhile.
+// Of all guests who still have the name (hubs that are apart have one each), one had the name before this guest, as far
+// as can be told from here. A hub may have told of a name late, or another guest may have had the name meanwhile.
 static void check_older(unsigned by, unsigned name) {
     const uint64_t slack_ns = UINT64_C(5000000000), since_ns = stage.guests[by].since_ns[name];
     unsigned later = stage.guest_count;
@@ -532,8 +533,8 @@ static bool has_dropped_events(void) {
     return any;
 }
 
-// While users files change, hubs are strangers to each other. A hub that then waits for another hub's list of agents can't tell
-// which agents its subscribers to presence have lost, and tells them that something was missed.
+// While users files change, hubs are strangers to each other. A hub that then waits for another hub's list of agents
+// can't tell which agents have gone. So that hub tells its subscribers to presence that something was missed.
 static bool had_other_files(void) {
     return stage.edition[0] > 0;
 }

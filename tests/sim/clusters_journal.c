@@ -1,5 +1,5 @@
-// What the audit journals of hubs must say in the end: each hub's has a line of whatever it has refused, whoever asked, and of what
-// it held; nobody else's has that.
+// What the audit journals of hubs must say in the end. Each hub's journal has a line of each refusal, whoever asked,
+// and of each held message. No other hub's journal has these lines.
 #include "tests/sim/clusters.h"
 
 #include <stdlib.h>
@@ -24,8 +24,8 @@ static bool is_of_guest(struct bit line) {
     return false;
 }
 
-// Lines of refusals of who isn't allowed something: of guests, or of all others (what came from other hubs, and over HTTP). One for many says
-// how many.
+// Lines of refusals of who isn't allowed something: of guests, or of all others (what came from other hubs, and over
+// HTTP). A line for many refusals says how many.
 static uint64_t count_refusals(struct bit text, bool guests) {
     uint64_t count = 0;
     for (const uint8_t *end; text.count && (end = memchr(text.bytes, '\n', text.count));) {

@@ -1,5 +1,6 @@
-// Orders, `command/execute` without an id: each is for who carries out its command, or offers the method, at its own hub; else it goes to other
-// hubs once, for the command. Some name whom they are for, and each comes behind those that were given before it, once.
+// Orders: `command/execute` without an id. Each order is for an agent that carries out its command, or offers the
+// method, at the source's own hub. Without such an agent the order goes to other hubs once, for the command. Some
+// orders name their agent. Each order comes once, behind those that were given before it.
 #include "tests/sim/clusters.h"
 
 #include <stdio.h>
@@ -35,7 +36,8 @@ static unsigned target(const struct order *order) {
     return by < stage.guest_count && !stage_together(from, stage.guests[by].site) ? stage.guest_count : by;
 }
 
-// What is under way may be at the hub already, and its source is none of those it is for.
+// Whether an order of this guest's must arrive. A registration under way may be at the hub already, and an order never
+// goes to its own source.
 static bool is_sure(unsigned by) {
     if (!stage_is_well() || holds(by, NAME_COMMAND) || holds(by, NAME_ORDERS))
         return false;

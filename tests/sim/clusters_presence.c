@@ -1,5 +1,5 @@
-// Presence over hubs: whoever hears of all agents knows in the end who is there, and at which hub; of a hub that has gone
-// everybody has left.
+// Presence over hubs. A subscriber to all agents knows in the end which agents are there, and at which hub. Of a hub
+// that has gone all agents have left.
 #include "tests/sim/clusters.h"
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ static bool is_told(const struct told *told, const char *hub) {
     return told->is_there && strcmp(told->hub, hub) == 0;
 }
 
-// One of these was told as being there, or a free place.
+// Returns the place where the guest was told of this name at this hub, or a free place.
 static struct told *told_at(struct guest *guest, unsigned name, const char *hub) {
     struct told *found = NULL;
     for (unsigned at = 0; at < TOLD_MAX; at++)
@@ -89,7 +89,8 @@ void told_hear(unsigned by, struct bit body) {
 
 // --- The end
 
-// What a hub said may have been lost between two servers, or for want of memory; and rights that change tell nobody.
+// Whether the guest must know all. A hub's news may have been lost between two servers or for want of memory, and a
+// change of rights is told to nobody.
 static bool knows_all(const struct guest *guest) {
     bool any = false;
     for (unsigned site = 0; site < stage.fleet.options.site_count; site++)

@@ -99,7 +99,8 @@ struct users *rights_read(unsigned site, const struct users *before) {
     return users;
 }
 
-// What it has asked elsewhere goes on, and comes to nobody.
+// Wants a guest whose credential has gone to be disconnected. Its requests at other hubs go on, and their answers reach
+// nobody.
 static void check_credential(unsigned by) {
     struct guest *guest = &stage.guests[by];
     if (guest->user == NOBODY || guest->generation == rights_generation(guest->site, guest->user))

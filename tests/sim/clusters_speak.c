@@ -246,7 +246,7 @@ static void compose(char *body, size_t room, const struct letter *letter, unsign
              id, letter_method(letter), tag, where, token, filler);
 }
 
-// Some say what is the hubs' to say.
+// Some letters bear fields that hubs alone may write.
 static void compose_fields(char fields[FIELDS_BYTES], const struct letter *letter) {
     size_t count = 0;
     fields[0] = '\0';

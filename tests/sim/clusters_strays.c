@@ -22,7 +22,8 @@ static void ask_who_is_there(void) {
     stray_say(line);
 }
 
-// What it says in the place of a hub's own line: nothing; or a line that is none. It is nobody's each time.
+// Returns what the stray says in the place of a hub's own line: nothing, or a line that is none. By neither is the
+// message some hub's.
 static const char *any_head(void) {
     static const char *const heads[] = {
         "",
@@ -78,7 +79,7 @@ static void ask_agent(void) {
     publish(subject, reply, any_head(), body);
 }
 
-// It comes to whom its subject names, once.
+// A request of the stray's comes once, to the agent that its subject names.
 void stray_comes(unsigned by, unsigned number) {
     if (number >= stage.stray_asked)
         kernel_fail("guest %u is asked what no client has", by);
@@ -149,8 +150,8 @@ static bool comes(void) {
     return true;
 }
 
-// A hub of another version says that it is there, with fields that this one doesn't know or would read otherwise: nobody is
-// disturbed by it, or asks there.
+// A hub of another version says that it is there, with fields that this hub doesn't know or would read otherwise. That
+// disturbs no hub, and no hub sends requests there.
 static void beat_foreign(void) {
     static const char *const beats[] = {
         ("{\"protocol\":2,\"realm\":\"2-00112233445566778899aabbccddeeff\",\"hub\":"
@@ -218,7 +219,7 @@ void stray_leave(void) {
     stage.heard.count = 0;
 }
 
-// One message of what has come; false: there is none that is whole.
+// Takes the next message that the server has sent. Returns false where no message is complete.
 static bool stray_take(void) {
     char line[512] = "", subject[128] = "";
     size_t head = 0, count = 0;

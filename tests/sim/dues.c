@@ -1,5 +1,5 @@
-// Errors without an id: whoever sends what can't be read must be told, once and of what is wrong with it. And
-// what the hub drops without a word must stand in its counters.
+// Errors without an id: whoever sends what can't be read must be told, once and of what is wrong with it. Messages that
+// the hub drops without a word must stand in its counters.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

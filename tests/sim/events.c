@@ -112,7 +112,7 @@ static void compose_own(struct run *run, struct guest *guest, bool ask) {
                                 .flaw = flaw});
 }
 
-// One, or some of the same name in a row, which may travel together.
+// Composes one event, or some events of the same name in a row, which may travel together.
 void events_compose(struct run *run, struct guest *guest, bool ask) {
     if (random_chance(run->random, 60)) {
         compose_own(run, guest, ask);
@@ -313,7 +313,7 @@ static struct bit id_of(const struct record *record) {
     return (struct bit){record->body.bytes + record->id_at, record->id_bytes};
 }
 
-// The hub says how many it reached. Which event is meant is not always clear: two may have had the same id.
+// The hub says how many it reached. The answer doesn't always tell its event: two events may have had the same id.
 static void answered_event(struct run *run, struct guest *guest, const struct naive_frame *frame) {
     struct bit id = naive_find(frame->body, "id");
     struct record *meant = NULL;
@@ -389,7 +389,7 @@ static struct wish_due *due_of(const struct run *run, struct guest *guest, const
     oracle_fail(run, NOBODY, frame, "the subscriptions in force aren't those that were asked for");
 }
 
-// This and what was composed before it is in force now; what was composed later may be.
+// The answered wish and all wishes composed before it are in force now. Wishes composed later may be.
 static void answered_wish(const struct run *run, struct guest *guest, const struct wish_due *answered) {
     struct hearing *hearing = &guest->hearing;
     unsigned sure = bits_of(&answered->wish) & hearing->always,

@@ -71,8 +71,8 @@ struct fiber *fiber_create(void (*entry)(void *), void *context) {
     fiber->context.uc_stack.ss_size = STACK_BYTES;
     makecontext(&fiber->context, begin, 0);
 #ifdef FIBER_ASAN
-    // With a size the sanitizer would forget with each switch what it knows of the whole stack, and map the
-    // memory for that anew. It is told of switches as it is, and nothing reads this any more.
+    // With a size the sanitizer would forget with each switch what it knows of the whole stack, and map the memory for
+    // that anew. The sanitizer is told of each switch anyway, and nothing reads the size any more.
     fiber->context.uc_stack.ss_size = 0;
 #endif
     return fiber;

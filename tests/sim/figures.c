@@ -20,7 +20,7 @@ enum { SHARDS = 3, NAME_BYTES_MAX = 128, FAMILIES_MAX = 128 };
 
 static struct scene scene;
 
-// Some that ask and answer, over several shards; one that doesn't read what waits for it, and one that owes.
+// Opens a hub with guests on several shards that ask and answer, one that doesn't read, and one that owes answers.
 static void open_busy(void) {
     struct world_options options;
     world_defaults(&options, 11, SHARDS);

@@ -1,7 +1,7 @@
 // Faults of a message, real ones and apparent ones, and their consequences. The writer of a flaw knows by
 // this table what the hub must say; nobody reads the message to find out.
 //
-// Some flaws are none but for strict validation: lazily such a message goes its way.
+// Some flaws count in strict validation alone: in lazy validation a message with such a flaw is forwarded.
 #pragma once
 
 #include <stdbool.h>

@@ -1,10 +1,10 @@
 // Several hubs in one run, each on a simulated kernel and by a clock of its own, and the NATS servers that join them
-// (broker.h). Bytes between a hub and its server, and between servers, take time and come in pieces. They can be held up, cut
-// and lost.
+// (broker.h). Bytes between a hub and its server, and between servers, take time and come in pieces. These bytes can be
+// held up, cut and lost.
 //
-// Each step moves one thing that can be moved; then time passes for all alike. The run fails as world.h says, and where a hub
-// says to a server what no hub may say: a subject that isn't the cluster's, more than a server takes, or a line that a server
-// calls a fault.
+// Each step moves one thing that can be moved; then time passes for all alike. The run fails as world.h says, and where
+// a hub says to a server what no hub may say. That is a subject that isn't the cluster's, more than a server takes, or
+// a line that a server calls a fault.
 #pragma once
 
 #include "tests/sim/broker.h"
@@ -72,7 +72,7 @@ struct fleet {
 };
 
 void fleet_open(struct fleet *fleet, const struct fleet_options *options);
-// One piece of work of somebody's; false when all wait for time or for peers.
+// Does one piece of work of a kernel, a shard or a server. Returns false when all wait for time or for peers.
 bool fleet_step(struct fleet *fleet);
 void fleet_settle(struct fleet *fleet);
 // When somebody has something to do by the clock, by fleet->now_ns.

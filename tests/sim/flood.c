@@ -29,7 +29,7 @@ static const char subscribe_text[] = "Content-Length: "
 static const char ping_text[] =
     "Content-Length: 44\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hub/ping\"}";
 
-// One of the crowd.
+// A peer of the crowd.
 struct one {
     struct cable *cable; // NULL: it has gone
     bool lines;          // it speaks one JSON text a line

@@ -1,6 +1,6 @@
-// A crowd beside the guests, which keeps no records. One peer publishes very many tiny events, to listeners
-// that don't read for a while. The bounds of memory and of queues change. Another peer, which does little,
-// must be served all along.
+// A crowd beside the guests, which keeps no records. A peer of the crowd publishes very many tiny events, to listeners
+// that don't read for a while. The bounds of memory and of queues change. Another peer, which does little, must be
+// served all along.
 #pragma once
 
 #include "tests/sim/run.h"

@@ -1,5 +1,5 @@
-// The behaviour of guests: they read as eagerly as is their nature, write their messages in pieces, answer in
-// any order, and some are slow, silent, rude or restless.
+// The behaviour of guests. Each reads as eagerly as is its nature, writes its messages in pieces, and answers in any
+// order. Some guests are slow, silent, rude or restless.
 #include <stdlib.h>
 #include <string.h>
 

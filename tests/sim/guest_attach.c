@@ -55,8 +55,8 @@ void attaching_compose(struct run *run, struct guest *guest, bool ask, int name)
         compose_tell(run, guest, TO_NAME, name);
 }
 
-// One of these is under way at most, so that a result tells which. After an error, which may have been
-// another request's with the same id, the guest's place isn't known any more.
+// At most one attachment is under way, so that a result tells which. After an error, which may have been another
+// request's with the same id, the guest's place isn't known any more.
 void attaching_answered(struct guest *guest, const struct record *record, const struct naive_frame *frame) {
     char value[32];
     struct bit result = naive_find(frame->body, "result.agent");

@@ -176,7 +176,7 @@ static void the_first_approval_past_the_room_is_refused(void **state) {
 
 enum { SOURCES = 5, ENTRIES = 60 };
 
-// Which entries are in the files; none is there twice.
+// Finds out which entries the files have. No entry may be there twice.
 static void read_entries(const struct world *world, bool found[SOURCES][ENTRIES]) {
     for (uint32_t file = 0; file < 2; file++) {
         size_t count = 0, synced;

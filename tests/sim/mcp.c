@@ -1,11 +1,12 @@
-// MCP over HTTP on the simulated kernel, from a seed. Clients of both eras share one server: they open sessions and
+// MCP over HTTP on the simulated kernel, from a seed. Clients of both eras share one server. They open sessions and
 // streams, call, leave in the middle, come back to where they were, and end their sessions. The server answers in any
 // order, reports progress, asks, tells all, and dies now and then. An oracle knows to whom each message may go:
 // - a call's answer, its progress and what the server asks for its sake reach the client that called, and only that one;
 // - no event comes twice, and what is kept comes to a client that returns;
 // - each call whose client stays has one end.
-// In half of the runs there are two servers behind /mcp, too. SIGHUP changes, removes and adds their sections, also while the hub
-// asks for an era or opens a session, and while the gate holds calls, on which an approver decides.
+// In half of the runs there are two servers behind /mcp, too. SIGHUP changes, removes and adds their sections, also
+// while the hub asks for an era or opens a session. In these runs the gate holds calls, too, on which an approver
+// decides.
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// The server of patchbay_mcp: it answers in any order, reports progress, asks, tells all, and dies now and then. It wants
-// each call once, and cancels for what was cancelled alone.
+// The server of patchbay_mcp: it answers in any order, reports progress, asks, tells all, and dies now and then. The
+// server wants each call once, and a cancel for cancelled calls alone.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// A plain reader of frames and JSON for the oracle: it takes the slow and obvious way, parses everything, and
-// shares no code with the hub.
+// A plain reader of frames and JSON for the oracle. The reader is slow and obvious, parses everything, and shares no
+// code with the hub.
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ uint64_t bit_number(struct bit bit);
 // A JSON number of any sign; INT64_MIN when it is no whole number.
 int64_t bit_integer(struct bit bit);
 
-// One frame: the header lines behind Content-Length as they are, and the body.
+// A frame: the header lines behind Content-Length as they are, and the body.
 struct naive_frame {
     size_t bytes; // all of it
     struct bit fields;

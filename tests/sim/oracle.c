@@ -1,6 +1,6 @@
-// Effects that each message must have had, and those that it must not. The oracle compares whole frames with
-// those that were sent, byte by byte but for the id, and keeps the books: each request ends once, nothing
-// comes twice, nothing overtakes.
+// Effects that each message must have had, and those that it must not. The oracle compares whole frames with those that
+// were sent, byte by byte but for the id. By its books each request ends once, no message comes twice, and none
+// overtakes another.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,8 +97,8 @@ static struct bit check_report(const struct run *run, const struct record *repor
     return reports_token(run, report);
 }
 
-// A receiver of an id may answer it, and then that request ends. The request is therefore one that was sent
-// to an agent (and not to the hub, to subscribers or to the source), under an id that no other one has had.
+// A receiver of an id may answer it, and then that request ends. So the request must have been sent to an agent, and
+// not to the hub, to subscribers or to the source. No other request may have had its id.
 static void check_asked(struct run *run, const struct naive_frame *frame) {
     int tag;
     struct bit id = naive_find(frame->body, "id");
@@ -309,8 +309,8 @@ static bool is_result(const struct run *run, const struct record *record, const 
                : bit_is(value, record->result.path ? record->result.value : "null");
 }
 
-// Returns a request of the guest's with this id that may end so: an open one, or one that was taken for
-// another with the same id. The end is then the other's.
+// Returns a request of the guest's with this id that may end so. The request is open, or was taken for another with the
+// same id. The end is then the other's.
 static struct record *fitting_request(struct run *run, const struct guest *guest, struct bit id, int64_t code,
                                       const struct naive_frame *frame) {
     struct record *mistaken = NULL;

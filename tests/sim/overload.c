@@ -3,7 +3,7 @@
 #include "tests/sim/memory.h"
 #include "tests/sim/scarce.h"
 
-// One agent reads nothing and is sent megabytes; another one reads, and isn't touched.
+// An agent that reads nothing is sent megabytes. Another agent, which reads, isn't touched.
 static void the_slowest_reader_goes_first(void **state) {
     (void)state;
     static struct scene scene;
@@ -246,8 +246,8 @@ static void register_much(struct scene *scene, unsigned agents) {
     assert_int_equal(scene->world.shards[0]->agents.count, agents);
 }
 
-// A peer that doesn't read has the hub make as many lists as its queue is given, and no more: asking costs it
-// nothing, and others would wait. Alone or in batches that wait for their last answer, it is the same.
+// For a peer that doesn't read the hub makes as many lists as that peer's queue may hold, and no more. Asking costs the
+// peer nothing, and others would wait. Alone or in batches that wait for their last answer, it is the same.
 static void lists_that_nobody_reads_are_few(void **state) {
     (void)state;
     static struct scene scene;

@@ -1,5 +1,5 @@
-// Guests that read at a pace of their own, which is a matter of time and not of chance; frames that stop in
-// the middle; and bytes that must have come by the end of a connection.
+// Guests that read at a pace of their own, by time and not by chance; frames that stop in the middle; bytes that must
+// have come by a connection's end.
 #include <string.h>
 
 #include "tests/sim/kernel.h"

@@ -1,5 +1,5 @@
-// Packed requests on the simulated kernel: many small requests that a shard reads in one turn for one agent, of which
-// the fifth and later ones share a parcel (core/send/pack.h).
+// Packed requests on the simulated kernel. A shard reads many small requests for one agent in one turn. The fifth and
+// later ones share a parcel (core/send/pack.h).
 #include "tests/sim/journaled.h"
 
 #include "core/rights/digest.h"
@@ -144,7 +144,7 @@ static void close_play(struct play *play) {
     finish(&play->world, play->cables, 2);
 }
 
-// Both go, and nothing has been answered.
+// Source and agent go before anything is answered.
 static void leave_play(struct play *play) {
     cable_reset(play->cables[1]);
     cable_close(play->cables[1]);
@@ -236,8 +236,8 @@ static void a_member_that_was_cancelled_may_be_asked_again(void **state) {
 
 // --- Ends
 
-// The hub reads the connections of a turn in their order: the source's, which is the older one here, and then the end of
-// the agent, for whom the pack still waits.
+// The hub reads the connections of a turn in their order. Here the source's is the older one. Then comes the end of the
+// agent, for which the pack still waits.
 static void the_agent_goes_while_a_pack_waits(void **state) {
     (void)state;
     for (unsigned reset = 0; reset < 2; reset++) {
@@ -370,8 +370,8 @@ static void put_answer(int64_t hub_id, unsigned id) {
     put("{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":%u}", (long long)hub_id, id);
 }
 
-// A connection that was not asked answers requests whose hub ids it knows. So many answers have left for the source at
-// once that the next is packed from the first on.
+// A connection that was not asked answers requests whose hub ids it knows. Before, many answers have left for the
+// source at once, so that the next answers are packed from the first on.
 static void nobody_answers_for_the_target(void **state) {
     (void)state;
     enum { ANSWERED = OUTBOX_BUSY_FROM };

@@ -1,6 +1,6 @@
-// Peers with manners, for tests that break something else. Each keeps the books of its own requests, answers
-// those of others, and wants every request of its own to end once or its connection to end. The hub's answers
-// are judged by their form alone.
+// Peers with manners, for tests that break something else. Each peer answers requests of others, and keeps the books of
+// its own. Each of its own requests must end once, or the connection must end. The hub's answers are judged by their
+// form alone.
 #pragma once
 
 #include "tests/sim/world.h"

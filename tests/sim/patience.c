@@ -1,8 +1,7 @@
-// Guests that take their time, and the hub's right to end them. Some go in two steps: they end their
-// direction, and later go altogether. In some runs time plays a part of its own: guests stop reading, stop in
-// the middle of a frame, or send it slowly, and the configuration's times change in mid-traffic. The kernel
-// knows when the hub heard of each and when each took something. The oracle therefore knows who may be
-// closed, and who must be.
+// Guests that take their time, and the hub's right to end them. Some guests go in two steps: they end their direction,
+// and later go altogether. In some runs guests stop reading, stop in the middle of a frame, or send a frame slowly. In
+// these runs the configuration's times change in mid-traffic. The kernel knows when the hub heard of each and when each
+// took something. The oracle therefore knows who may be closed, and who must be.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -233,8 +232,8 @@ static uint64_t due_ns(const struct run *run, const struct guest *guest) {
         idle_ns += times->idle_ns / 4;
         since_ns += times->idle_ns + times->idle_ns / 4;
     }
-    // In the middle of a frame or, by chance, between two; in it, the fault is told first, and one window may
-    // have begun when the time changed.
+    // The guest stopped in the middle of a frame or, by chance, between two. In the middle of a frame the fault is told
+    // first. A window may have begun when the time changed.
     if (guest->halted && times->idle_ns)
         return later(later(idle_ns, cable->heard_ns + 2 * times->frame_ns), since_ns + times->frame_ns) +
                2 * SECOND_NS;

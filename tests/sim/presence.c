@@ -1,5 +1,5 @@
-// Presence: agents come, change and go, and subscribers are told of exactly that, in order: of one that came once all
-// shards know it, of one that left once none does. Where nobody listens nothing is kept.
+// Presence: agents come, change and go, and subscribers are told of exactly that, in order. An arrival is told once all
+// shards know the agent, a departure once none does. Where nobody listens nothing is kept.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,7 +235,7 @@ static void leave(unsigned owner, enum reason reason) {
         }
 }
 
-// One that says the same again has not changed.
+// An agent that registers with the same offers again has not changed.
 static void enroll(unsigned owner, unsigned number) {
     static char params[OFFER_BYTES_MAX + 256];
     struct name *name = &names[number];

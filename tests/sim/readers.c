@@ -34,7 +34,7 @@ static uint64_t slow_readers(const struct world *world) {
     return sum;
 }
 
-// One who reads or doesn't, and somebody else, who is there to the end.
+// A hub, a peer that reads or doesn't, and another peer, which is there to the end.
 struct setting {
     struct world world;
     struct cable *cable, *other;
@@ -198,7 +198,8 @@ static void ask_agent(struct world *world, struct cable *cable, struct cable *ag
     world_settle(world);
 }
 
-// What it is owed grows faster than it reads, but it takes all that the kernel is handed at a time within milliseconds.
+// The hub owes the peer more than the peer reads. Yet the peer reads within milliseconds all that the kernel is handed
+// at a time.
 static void who_trickles_for_ever_is_closed_at_the_bound(void **state) {
     (void)state;
     enum {

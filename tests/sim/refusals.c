@@ -1,5 +1,5 @@
-// Registrations that are refused change nothing, whatever else of their connection is under way: on each
-// number of shards, and with the connection on each of them.
+// Registrations that are refused change nothing, whatever else of their connection is under way. Each number of shards
+// is played, with the connection on each shard.
 #include "tests/sim/tell.h"
 
 #include "router/engine/shard/shard.h"

@@ -10,7 +10,7 @@ static void hold_elsewhere(struct scene *scene, int64_t *more, unsigned sixteent
     atomic_fetch_add(&scene->world.hub->budget.bytes, (uint64_t)(*more - before));
 }
 
-// A source is closed because its frame has waited for memory in vain, when nothing else happens. Its requests
+// A source is closed because its frame has waited for memory in vain, when nothing else happens. The source's requests
 // are cancelled then and there, and not when something arrives the next time.
 static void what_relief_queues_is_sent_at_once(void **state) {
     (void)state;

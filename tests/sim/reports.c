@@ -123,7 +123,7 @@ struct bit reports_token(const struct run *run, const struct record *report) {
 
 // --- Reporting
 
-// One of the tokens that the request came with; any when there is none.
+// Chooses one of the tokens that the request came with; any token when the request has none.
 static unsigned choose_token(struct run *run, const struct record *request) {
     unsigned first = random_below(run->random, PROGRESS_TOKENS);
     for (unsigned step = 0; step < PROGRESS_TOKENS; step++)

@@ -1,4 +1,4 @@
-// One run: a profile by the seed, guests and hub in turns chosen by chance, then rest, then the end.
+// Plays a run: a profile by the seed, guests and hub in turns chosen by chance, then rest, then the end.
 #include "tests/sim/run.h"
 
 #include <inttypes.h>
@@ -175,7 +175,7 @@ static bool hub_owes(const struct run *run) {
     return false;
 }
 
-// One thing that anybody can do without time passing.
+// Does one thing that a guest, the kernel or the hub can do without time passing.
 static bool step(struct run *run) {
     if (random_below(run->random, 3) == 0 && anybody_acts(run))
         return true;

@@ -1,8 +1,8 @@
-// One run of the simulation: a hub, guests that talk to it, faults, and an oracle that knows what each
-// message's fate may be. All of it follows from one seed.
+// A run of the simulation: a hub, guests that talk to it, faults, and an oracle that knows what each message's fate may
+// be. All of it follows from one seed.
 //
-// A guest is a peer with a mind of its own: source and agent at once. Each message has a record, which bears
-// a tag; the tag is in the body, so that whoever receives the message finds the record and compares.
+// A guest is a peer with a mind of its own: source and agent at once. Each message has a record under a tag. The tag is
+// in the body, so that the guest that receives the message finds the record and compares.
 #pragma once
 
 #include "tests/sim/draft.h"
@@ -346,7 +346,8 @@ void forms_leave(struct run *run, struct guest *guest, const char *method);
 
 // Decides whether a guest that has come attaches itself to agents.
 void attaching_begin(struct run *run, struct guest *guest);
-// Such a form says something, if it names somebody to this one, or attaches itself there.
+// Composes a message of a guest that may be attached: one without a target, hub/attach for the agent `name`, or one
+// that names that agent.
 void attaching_compose(struct run *run, struct guest *guest, bool ask, int name);
 // The hub has answered that it attaches itself.
 void attaching_answered(struct guest *guest, const struct record *record, const struct naive_frame *frame);
@@ -371,8 +372,8 @@ bool splices_same(struct bit sent, const struct splice *splices, unsigned count,
                   const struct naive_frame *frame);
 // Whether the header fields that came with it have arrived: a line has none.
 bool splices_fields_same(const struct record *record, const struct naive_frame *frame);
-// Returns the splice of a request that arrives as a notification: its id's member, and the comma behind it or
-// else before it, are cut out. For a notification nothing is.
+// Returns the splice of a request that arrives as a notification. The splice cuts out the id's member, and the comma
+// behind the member or else before it. For a notification nothing is.
 struct splice splices_id_member(const struct record *record);
 // Whether it arrives as a notification, with nothing else changed.
 bool splices_told(const struct record *record, const struct naive_frame *frame);
@@ -407,7 +408,8 @@ void events_rest(const struct run *run);
 
 // Whether guests of this run speak them: to a strict hub, and to a lazy one what it puts into its journal.
 bool hugai_spoken(const struct run *run);
-// One of them, right or with a field that is wrong; one that goes to an agent goes to this one.
+// Composes a message of HugAi's methods, right or with a wrong field. A message to an agent goes to the agent called
+// `name`.
 void hugai_compose(struct run *run, struct guest *guest, bool ask, int name);
 
 // --- reports.c: progress tokens and reports

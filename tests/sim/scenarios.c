@@ -121,8 +121,8 @@ static void framing_error_is_told_and_ends_one_connection(void **state) {
     finish(&world, cables, 1);
 }
 
-// Opens a hub of one shard whose queues hold next to nothing, and an agent whose queue is past twice the
-// bound: with the next message to it, it must begin to read.
+// Opens a hub of one shard whose queues hold next to nothing. The queue of the agent is past twice the bound: with the
+// next message to the agent, the agent must begin to read.
 static struct cable *open_with_a_full_agent(struct world *world) {
     struct world_options options;
     world_defaults(&options, 7, 1);
@@ -181,8 +181,8 @@ static void open_busy_world(struct world *world, uint64_t seed) {
     world_open(world, &options);
 }
 
-// One peer on each shard: an agent that answers and leaves, a source that must hear the answer, and both it
-// and the third one keep their shards awake.
+// Each shard has a peer: an agent that answers and leaves, a source that must hear the answer, and a third one. The
+// source and the third peer keep their shards awake.
 static void play_last_words(uint64_t seed, unsigned agent, unsigned source) {
     struct world world;
     struct cable *cables[3];
@@ -265,8 +265,8 @@ static void who_has_a_name_was_told_so_last(void **state) {
                 play_taking(seed, pair / 3, pair % 3);
 }
 
-// Two shards, and a third that has nothing to do; SIGTERM comes at any moment while notifications go from the
-// one to the other and their parcels come home.
+// Two shards, and a third that has nothing to do. Notifications go from one shard to the other, and their parcels come
+// home. Meanwhile SIGTERM comes at any moment.
 static void play_drain(uint64_t seed) {
     static const char tell[] = "{\"method\":\"note\",\"params\":{\"targetAgent\":\"agent\"}}";
     struct world world;
@@ -290,8 +290,8 @@ static void play_drain(uint64_t seed) {
     world_close(&world);
 }
 
-// No mail is left to a shard that sleeps once the hub drains: a shard that has taken up the drain gets none
-// later on for which it isn't woken.
+// Once the hub drains, no mail is left to a shard that sleeps. A shard that has taken up the drain is woken for all
+// later mail.
 static void parcels_come_home_while_a_drain_begins(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 400; seed++)
@@ -300,8 +300,8 @@ static void parcels_come_home_while_a_drain_begins(void **state) {
 
 // --- Every split
 
-// Delivers the bytes at the agent and, after its answer, at the source, when the request comes cut at `cut`;
-// byte by byte when `cut` is 0.
+// Sends a request cut at `cut`, or byte by byte where `cut` is 0. Returns the bytes that came at the agent and, after
+// its answer, at the source.
 static void deliver_split(const char *fields, const char *body, size_t cut, char *at_agent, char *at_source) {
     struct world world;
     open_world(&world, 2);

@@ -1,5 +1,5 @@
-// Connections that are secure, by the toy cipher: handshakes, records cut anywhere, ends that are said and ends that
-// aren't, and what is ahead of a slow reader.
+// Connections that are secure, by the toy cipher: handshakes, records cut anywhere, ends with and without a word, and
+// the bytes ahead of a slow reader.
 #include <signal.h>
 
 #include "core/rights/users.h"
@@ -94,7 +94,7 @@ static void streams_are_cut_off_at_every_byte(void **state) {
     scene_close(&scene);
 }
 
-// One bit is another one: there is an alert, and nothing else, and the connection ends.
+// One bit of a record is changed. The hub sends an alert and nothing else, and the connection ends.
 static void records_are_changed_at_every_byte(void **state) {
     (void)state;
     static struct scene scene;
@@ -274,8 +274,8 @@ static struct cable *come(struct scene *scene, bool by_uid) {
     return cable;
 }
 
-// The connection is one of its user's from then on. One too many gives its place to a new one, has the time
-// of one without a credential, and is told of the limit when it says something.
+// The connection is one of its user's from then on. A connection too many gives its place to a new one, and has the
+// time of a connection without a credential. When that connection sends something, it is told of the limit.
 static void who_is_silent_counts_too(bool by_uid) {
     static struct scene scene;
     struct world_options options;
@@ -415,7 +415,7 @@ static void who_is_unknown_is_read_as_far_as_it_reads(void **state) {
     scene_close(&scene);
 }
 
-// What the hub holds, without what lies at rest for whoever comes next.
+// Returns the bytes that the hub holds, without those that lie at rest for the next peers.
 static uint64_t bytes_in_use(const struct scene *scene) {
     for (uint32_t index = 0; index < scene->world.shard_count; index++) {
         buffer_pool_trim(&scene->world.shards[index]->buffers);
@@ -424,8 +424,8 @@ static uint64_t bytes_in_use(const struct scene *scene) {
     return atomic_load(&scene->world.hub->budget.bytes);
 }
 
-// Many connections without a credential ask and read nothing, by frames and arrays, each as it likes. What the
-// hub holds for all of them together is judged after each step, not only what waits for them.
+// Many connections without a credential ask and read nothing, by frames and arrays, each as it likes. After each step
+// the test judges all that the hub holds for these connections, not only what waits for them.
 static void play_strangers(uint64_t seed) {
     enum { STRANGERS = 24, STEPS = 400, MOST_BYTES = 52 * 1024, MEMBERS = 300, TEXT = 16 * 1024 };
     static const char member[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}";
@@ -499,8 +499,8 @@ static bool read_users_again(void *context, struct hub_settings *fresh) {
     return true;
 }
 
-// However often the configuration is read, the editions that there are don't become more, nor references to their users, nor
-// what they take where each has another text.
+// However often the configuration is read, the number of editions doesn't grow, nor that of references to their users.
+// Nor does their memory, where each edition has another text.
 static void read_again_and_again(bool changes) {
     static struct scene scene;
     static struct reload reload;

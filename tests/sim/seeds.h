@@ -17,8 +17,7 @@ struct seeds {
         has_log; // standard error is the hub's log: of a run that fails, it goes before the line that names the seed
 };
 
-// Runs seeds N, N + 1, ... as the arguments `--seed N`, `--runs N` and the flags say; returns how many that
-// were. Where a run aborts, or a sanitizer reports something, standard error has the seed with the commit
-// that it failed at, as the command that runs it alone, and the status is 1. Arguments that mean nothing end
-// it with status 2.
+// Runs seeds N, N + 1, ... as the arguments `--seed N`, `--runs N` and the flags say; returns how many that were. Where
+// a run aborts, or a sanitizer reports something, the status is 1. Standard error then has the commit, and the command
+// that runs the seed alone. Arguments that mean nothing end it with status 2.
 uint64_t seeds_run(const struct seeds *seeds, int argc, char **argv);

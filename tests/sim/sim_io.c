@@ -1,5 +1,5 @@
-// The verbs of io/io.h over the simulated kernel. A verb notes; io_run carries the notes out, lends buffers,
-// and gives the thread to whoever schedules the shards until there is a reason to return.
+// The verbs of io/io.h over the simulated kernel. A verb makes a note. io_run carries the notes out and lends buffers.
+// Until there is a reason to return, io_run gives the thread to the scheduler of the shards.
 #include "tests/sim/sim_io.h"
 
 #include <arpa/inet.h>
@@ -23,8 +23,8 @@ void kernel_use(struct kernel *kernel) {
     used = kernel;
 }
 
-// Mostly for a step or so, now and then for long: others take many turns meanwhile. They judge by files of their own, which a real
-// thread has to itself.
+// Mostly for a step or so, now and then for long: others take many turns meanwhile. The other shards judge by users
+// files of their own, as each real thread does.
 void sim_preempt(void) {
     const struct users *judging = users_judging;
     if (!fiber_runs() || !random_chance(used->random, used->faults.preempt))
@@ -321,7 +321,7 @@ static void carry_out_all(struct io *io) {
     io->entries++;
 }
 
-// There is one hub in the simulation.
+// Does nothing: one hub alone listens in the simulation.
 void io_yield_listener(struct io *io, int socket) {
     (void)io;
     (void)socket;

@@ -1,9 +1,9 @@
 // A simulated kernel: io/io.h over byte queues and a virtual clock, driven by one source of chance.
 //
-// The kernel is hostile within the limits of io.h. It reads sends as late as it may, scribbles over every
-// buffer that is lent to it, ends multishots, cuts arrivals, gives a closed socket's number to the next one
-// at once, and delays whatever may be late. The duties of io.h's callers are checked at each call; a breach
-// ends the program.
+// The kernel is hostile within the limits of io.h. The kernel reads sends as late as it may, and scribbles over every
+// buffer that is lent to it. Multishots end early, arrivals are cut, and all that may be late is late. A closed
+// socket's number goes to the next socket at once. The duties of io.h's callers are checked at each call; a breach ends
+// the program.
 #pragma once
 
 #include <stdbool.h>
@@ -54,7 +54,7 @@ uint64_t kernel_wall_ms(const struct kernel *kernel);
 void kernel_step_wall(struct kernel *kernel, int64_t by_ms);
 // When it has something to do by the clock; UINT64_MAX: never.
 uint64_t kernel_next_ns(const struct kernel *kernel);
-// One piece of work, chosen by chance; false when there is none.
+// Does one piece of the kernel's work, chosen by chance. Returns false when there is none.
 bool kernel_step(struct kernel *kernel);
 // Notes something in the trace; what has been noted so far, as a number.
 void kernel_trace(struct kernel *kernel, uint64_t value);
@@ -66,7 +66,7 @@ void kernel_signal(struct kernel *kernel, int number);
 // failed.
 uint64_t kernel_refuse(struct kernel *kernel, uint64_t after, uint64_t count, int32_t error);
 
-// --- The disk. One name leads to one file at a time; files are counted in the order in which they were made.
+// --- The disk. A name leads to one file at a time. Files are counted in the order in which they were made.
 
 // The bytes of a file as they are now; of them, the first *synced ones outlast a crash. NULL when there is no
 // such file.
@@ -82,8 +82,8 @@ void disk_room(struct kernel *kernel, size_t bytes);
 // Whether files are written and synced; what is held up goes on when they are again.
 void disk_hold(struct kernel *kernel, bool hold);
 
-// The result when the hub connects to a port of this machine: somebody has taken the cable, as its peer; or
-// it is refused; or nothing is heard.
+// The result when the hub connects to a port of this machine: a peer has taken the cable, the connection is refused, or
+// no answer comes.
 enum sim_answer { SIM_ANSWERS, SIM_REFUSES, SIM_SILENT };
 typedef enum sim_answer sim_answers(void *context, uint16_t port, struct cable *cable);
 // Sets the function that answers from now on; at first nobody is there.

@@ -1,6 +1,6 @@
-// Guests that speak WebSocket: a handshake first, then messages in fragments under masks, with control frames
-// before and between them, and a close in the end. All that RFC 6455 says of either side is judged here by the
-// bytes, without the hub's own code.
+// Guests that speak WebSocket. First comes a handshake, then messages in fragments under masks, with control frames
+// before and between them, and in the end a close. All that RFC 6455 says of either side is judged here by the bytes,
+// without the hub's own code.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

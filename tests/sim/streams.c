@@ -26,7 +26,7 @@ enum {
     ASKED_BYTES = 300000,
 };
 
-// One connection.
+// A connection.
 struct talker {
     struct cable *cable; // NULL: it has left
     bool lines;
@@ -41,7 +41,7 @@ struct show {
     bool ended; // by a frame of its producer's
 };
 
-// One viewer's view of one session.
+// The view that a viewer has of a session.
 struct view {
     bool joined, over;
     bool paused, flushed, told_gone;

@@ -1,6 +1,7 @@
-// Those who tap in the world of traces. The oracle knows of each request what was asked and how it ended: a tap whose
-// pattern has it shows one entry of it at its end, and one with its body's begin if bodies are wanted, or counts what it
-// missed. A tapper without the right sees nothing, and no tapper sees a credential.
+// Tappers in the world of traces. The oracle knows of each request what was asked and how the request ended. A tap
+// whose pattern matches shows an entry of the request's end, and one with the begin of its body if bodies are wanted.
+// Otherwise the tap counts these entries as missed. A tapper without the right sees nothing, and no tapper sees a
+// credential.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,7 +122,8 @@ static void check_end(const struct asked *asked, struct bit entry) {
         fail_entry("another target", entry);
 }
 
-// What answers an array comes once all of it is answered: its requests may end before their sources know.
+// Judges an entry. The answer to an array comes once all its requests are answered, so these may end before their
+// source knows.
 static void take_entry(struct tapper *tapper, struct bit entry) {
     uint64_t number = bit_number(naive_find(entry, "sourceId")), n = bit_number(naive_find(entry, "n"));
     struct bit outcome = naive_find(entry, "outcome"), target = naive_find(entry, "target");

@@ -1,5 +1,5 @@
-// How long peers may take: to send, to read, to complete a frame; and what a configuration that is read again
-// makes of those who are waiting.
+// The times that peers may take to send, to read and to complete a frame; and what a configuration that is read again
+// does to waiting peers.
 #include <signal.h>
 
 #include "tests/sim/scarce.h"
@@ -170,8 +170,8 @@ static void idle_is_who_neither_sends_nor_reads(void **state) {
     }
 }
 
-// One send lasts for much longer than the time, and the kernel tells of it only when it is over. In the
-// beginning the time is off, or long enough, or not; it changes while the send lasts.
+// A send lasts for much longer than the time, and the kernel tells of the send only when it is over. In the beginning
+// the time is off, or long enough, or not; it changes while the send lasts.
 static void who_reads_slowly_is_not_idle(void **state) {
     (void)state;
     static struct scene scene;

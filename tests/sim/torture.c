@@ -1,6 +1,6 @@
-// patchbay_torture memory|io [--every N]: plays each act once and counts what can fail in it, then once for
-// each of them with that one failing, alone or with those that follow. No failure may leak, crash, or leave a
-// request of a peer that is still connected without an end; afterwards the hub must serve as before.
+// patchbay_torture memory|io [--every N]: plays each act once and counts the steps in it that can fail. Then plays the
+// act once for each such step, which fails alone or with those that follow. No failure may leak, crash, or leave a
+// request of a connected peer without an end. Afterwards the hub must serve as before.
 //
 //     memory  each allocation
 //     io      each receive, send and accept, write and sync, with each error

@@ -1,5 +1,5 @@
-// A cipher that hides nothing, in the place of TLS: a handshake, records, an end that is said, and all that
-// can go wrong with them. By it the simulated peers speak to a hub whose connections are secure.
+// A cipher that hides nothing, in the place of TLS: a handshake, records, a closing word, and all that can go wrong
+// with these. The simulated peers speak by this cipher to a hub whose connections are secure.
 //
 // A record is its type, the count of its bytes (two), a check (four), and the bytes. Each byte is changed by
 // its place and by how many records came before: lost, doubled or reordered bytes are seen.
@@ -28,7 +28,7 @@ enum toy_type {
     TOY_TOLD,
 };
 
-// One direction.
+// The state of one direction of a connection.
 struct toy_way {
     uint8_t sequence;
     uint32_t have; // of the record that is coming in
@@ -37,19 +37,20 @@ struct toy_way {
 
 // Writes a record to `out`, which has TOY_HEAD_BYTES more than `count`; returns its bytes.
 size_t toy_seal(uint8_t *sequence, enum toy_type type, const uint8_t *bytes, size_t count, uint8_t *out);
-// Takes bytes in until a record is whole, and returns how many. *whole: the record lies behind its head in
-// way->record, opened, and toy_next begins the next one. *broken: it is none.
+// Takes bytes in until a record is whole, and returns their number. *whole: the opened record lies behind its head in
+// way->record, and toy_next begins the next one. *broken: the bytes are no record.
 size_t toy_take(struct toy_way *way, const uint8_t *bytes, size_t count, bool *whole, bool *broken);
 static inline size_t toy_count(const struct toy_way *way) {
     return (size_t)way->record[1] << 8 | way->record[2];
 }
 void toy_next(struct toy_way *way);
 
-// A client's certificate is text: the number of the authority that has signed it, a digit, and behind it each
-// of its names and a line break; none is no text. Counts how often a hub has asked for such names:
+// A client's certificate is text: the number of the authority that has signed the certificate, a digit, and behind that
+// each of its names and a line break. Without a certificate there is no text. Counts how often a hub has asked for such
+// names:
 extern unsigned toy_certificates;
 
-// Makes the source of a hub's secure connections; all authorities vouch for clients' certificates, or these
-// do (bits). One reference.
+// Returns a reference to a new source of a hub's secure connections. All authorities vouch for clients' certificates,
+// or these do (bits).
 struct secure_source *toy_source(void);
 struct secure_source *toy_source_of(unsigned authorities);

@@ -1,7 +1,7 @@
-// Traces: guests ask each other, and a collector takes spans, or doesn't. The oracle knows of each request from what was
-// asked, and from what its target and its source saw, what its one span must tell. Collectors are dead, silent, refuse,
-// drip, lie, reset, go in the middle of a POST and come back; at the end each sampled request counts exactly once. Others
-// tap meanwhile (taps.c).
+// Traces: guests ask each other, and a collector takes spans, or doesn't. The oracle knows of each request from what
+// was asked, and from what its target and its source saw, what its one span must tell. Collectors are dead, silent,
+// refuse, drip, lie, reset, go in the middle of a POST and come back. At the end each sampled request counts exactly
+// once. Others tap meanwhile (taps.c).
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -291,7 +291,7 @@ static void enroll(int number) {
     traces_write(&guest->wire, "", body);
 }
 
-// What it asked is abandoned; it reads no answer any more.
+// Has a guest leave: its requests are abandoned, and it reads no more answers.
 static void leave(int number) {
     struct guest *guest = &guests[number];
     read_guest(guest);

@@ -1,4 +1,4 @@
-// What the world of traces shares: its requests, as those who ask and answer know them, and those who tap.
+// The state that the files of the world of traces share: requests, as their sources and targets know them, and tappers.
 #pragma once
 
 #include <stdbool.h>
@@ -60,7 +60,7 @@ void traces_write(struct talk *wire, const char *fields, const char *body);
 
 // --- Those who tap
 
-// What no tapper may ever see: a credential has it.
+// A word in each credential, which no tapper may ever see.
 #define TAPS_SECRET "secret-credential"
 
 // `has_users`: some of them may not tap. `is_calm`: a tap misses entries only over its rate, or while its tapper doesn't read.

@@ -1,7 +1,6 @@
-// Trials of guests that the hub must refuse as a whole. They are registrations that list too much or
-// something that can't be offered, of their own name or of somebody else's, and calls under names that are
-// nobody's. Afterwards all must stand as it did: the books here know what each guest has registered, and
-// nothing of how the hub judges.
+// Trials of guests that the hub must refuse as a whole. Some are registrations that list too much, or something that
+// can't be offered, under the guest's own name or another's. Others are calls under names that nobody has. Afterwards
+// all must stand as it did: the books here know what each guest has registered, and nothing of how the hub judges.
 #include <stdio.h>
 #include <string.h>
 

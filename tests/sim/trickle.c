@@ -1,9 +1,9 @@
 // Frames that come in slowly near the bound of memory: whose make way, and whose don't.
 #include "tests/sim/scarce.h"
 
-// A frame that waits longer than it may take is closed, as is one that could never fit. Its bytes before it
-// had to wait may count as progress once. Peers that hold the memory meanwhile go on at a good pace: a frame
-// each takes 4 s, and the next one begins in the same write.
+// A frame that waits longer than it may take is closed, as is one that could never fit. The bytes of the frame before
+// the wait may count as progress once. Peers that hold the memory meanwhile go on at a good pace: each of their frames
+// takes 4 s, and the next one begins in the same write.
 static void a_frame_does_not_wait_for_ever(void **state) {
     (void)state;
     static struct scene scene;
@@ -99,8 +99,8 @@ static void a_frame_whose_rest_never_comes_is_let_go(void **state) {
     scene_close(&scene);
 }
 
-// Many frames of middle size that trickle in hold so much that nobody can receive any more. Some of them make
-// way, and a peer that says little is served, or sends a frame of that size at a good pace.
+// Many frames of middle size that trickle in hold so much that nobody can receive any more. Some of these frames make
+// way. A peer that says little is served, as is one that sends a frame of that size at a good pace.
 static void frames_that_trickle_do_not_stop_the_hub(void **state) {
     (void)state;
     static struct scene scene;

@@ -107,7 +107,7 @@ static void read_all(struct world *world, struct cable *cable) {
     }
 }
 
-// One of two takes what it is sent of an event, then answers: the other one's send is still under way.
+// Of two subscribers one takes its copy of an event, then answers, while the send to the other is still under way.
 static void an_answer_gives_no_room_for_events(void **state) {
     (void)state;
     static struct world world;

@@ -273,8 +273,8 @@ static void end_what_is_held(void) {
     }
 }
 
-// A receive buffer that nobody has any more bears no token, in whatever pieces and by whatever way it was read. (Tokens are of two
-// pieces at least where arrivals are cut: the begin of each is alike.)
+// A receive buffer that has been given back has no token in it, in whatever pieces and by whatever way the token was
+// read. (Where arrivals are cut, a token has two pieces at least, and the begin of each token is alike.)
 static void check_buffers(void) {
     static const char begin[] = "secret-";
     for (uint32_t index = 0; index < stage.world.shard_count; index++)

@@ -1,9 +1,8 @@
-// A play of users on the simulated kernel: connections that are somebody's, or nobody's, say what they may
-// and what they may not, while the users file changes under them. All is sent in bursts. When the hub has
-// come to rest after one, each letter of it has its fate, and the oracle (users_oracle.c) says which fates it
-// may have. Within a burst the file changes once at most, so that a letter may be judged by two editions. In
-// some runs there is a gate: its held messages at rest are looked up in the hub, and have to be those of the
-// model.
+// A play of users on the simulated kernel. Connections with a user, or without one, send allowed and forbidden messages
+// while the users file changes. All is sent in bursts. When the hub has come to rest after a burst, each letter of the
+// burst has its fate. The oracle (users_oracle.c) says which fates a letter may have. Within a burst the file changes
+// once at most, so that a letter may be judged by two editions. In some runs there is a gate. At rest the messages that
+// the hub holds must be those that the model holds.
 #pragma once
 
 #include "tests/sim/kernel.h"
@@ -183,7 +182,7 @@ extern const char *const user_patterns[PATTERNS + 1];
 
 // --- users_speak.c
 
-// One thing that a player says, or several in an array.
+// Sends one message of a player's, or several in an array.
 void speak_any(unsigned by);
 // Answers something that a player was asked, or tells how it gets on.
 void speak_answer(unsigned by, bool all);
@@ -209,8 +208,8 @@ static inline bool is_here(const struct player *player) {
 
 // A certificate for a player who has dialled and said nothing.
 void papers_choose(struct player *player);
-// Returns the user of a player's connection by the connection's own credential; or NOBODY. And whether that
-// is the same by both editions.
+// papers_bearer returns the user of a player's connection by the connection's own credential, or NOBODY. papers_settled
+// returns whether both editions agree on that user.
 int papers_bearer(const struct model *model, const struct player *player);
 bool papers_settled(const struct player *player);
 // Notes that its upgrade wasn't answered by one.
@@ -230,7 +229,7 @@ static inline bool posts_waits(const struct player *player) {
 // Chooses the credential of the next request, and the header fields that say so, behind more of them.
 struct shown posts_choose(const struct player *player);
 void posts_fields(const struct shown *shown, const char *more, char out[POST_FIELDS_BYTES]);
-// These letters were asked, from the first to the last that there is; and were answered.
+// posts_asked notes that the letters from `first` to the last were asked, posts_hear that they are answered.
 void posts_asked(struct player *player, unsigned first);
 void posts_hear(unsigned by, const struct naive_frame *frame);
 // As whose a letter is judged: false: nobody's.
@@ -325,7 +324,7 @@ void glutton_leave(void);
 
 // --- users_aftermath.c
 
-// It has gone.
+// The player's connection has ended.
 void oracle_close(struct player *player);
 // Judges what there is after a burst, before which so much time has passed.
 void oracle_aftermath(uint64_t elapsed_ns);

@@ -1,5 +1,5 @@
-// Messages that the gate may hold, and must, by the model of users alone, and the possible ends of each held
-// letter: by its approver, its user, that one's rights then, and how long it has waited.
+// Messages that the gate may hold, and must, by the model of users alone. The end of a held letter depends on its
+// approver, its user, that user's rights at that time, and the length of its wait.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -328,8 +328,8 @@ bool model_holds(const struct model *model, unsigned user, enum model_kind kind,
     return any_section(model, user, IS_HELD, false, kind, name);
 }
 
-// A name, or one pattern of the file that matches what begins like this, whatever follows; and none that denies some
-// of it: one that is shorter, or one that goes on.
+// Returns whether a line of the section matches the name, or all names that begin with the prefix. Where lines deny:
+// whether one matches some of these names, by a shorter or a longer pattern.
 static bool hears(const struct model_section *section, bool denies, const char *prefix) {
     for (unsigned at = 0; at < section->count; at++) {
         const struct model_line *line = &section->lines[at];

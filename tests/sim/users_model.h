@@ -77,8 +77,8 @@ void model_token(unsigned user, unsigned which, unsigned generation, char token[
 // Whether it has this token.
 bool model_has_token(const struct model *model, unsigned user, unsigned which, unsigned generation);
 
-// Of a certificate (toy.h): whether its authority is one that vouches; and whose it is by the first name in it that
-// somebody has, -1: nobody's.
+// Of a certificate (toy.h): whether its authority vouches for clients; and the user who has the first known name in the
+// certificate, -1: none.
 bool model_vouches(const struct model *model, const char *certificate);
 int model_by_certificate(const struct model *model, const char *certificate);
 

@@ -1,5 +1,6 @@
-// What may have become of each letter of a burst, by the model of users alone. Where the file changed in the burst, a
-// letter may have been judged by either edition; where an agent or a subscription came or went in it, by either state.
+// Judges, by the model of users alone, what may have become of each letter of a burst. Where the file changed in the
+// burst, either edition may have judged a letter. Where an agent or a subscription came or went in the burst, either
+// state may have.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,7 +185,8 @@ static void judge_over(const struct letter *letter) {
         oracle_fails("when it would pass was told, or wasn't, as it must not", number_of(letter));
 }
 
-// Whose connection a reload ends, or a wrong credential, leaves its place to another one in the same burst.
+// Returns the number of connections that this user has for sure. A connection that a reload or a wrong credential ends
+// leaves its place to another one in the same burst.
 unsigned oracle_known_as(int user) {
     unsigned count = 0;
     for (unsigned by = 0; by < PLAYERS; by++)
@@ -196,7 +198,8 @@ static void be_gone(struct player *player) {
     player->standing = GONE;
 }
 
-// What it bears may have made it its user's connection, of which there may be fewer since a reload.
+// Whether the player's connection may count for the user already, by the credential that it bears. Since a reload the
+// user may have fewer connections.
 static bool may_count_already(const struct player *player, int user) {
     return player->bore_before &&
            (papers_bearer(&stage.before, player) == user || papers_bearer(&stage.now, player) == user);
@@ -449,7 +452,8 @@ static unsigned names_in(struct bit text, const char *const *names) {
     return bits;
 }
 
-// One that comes says what it offers. Of one that goes that is known as long as nobody has meddled with it in this burst.
+// Judges an event of presence. An agent that comes has its offers in the event. The offers of an agent that goes are
+// known as long as no letter of this burst was about that agent.
 void oracle_presence(unsigned by, struct bit body) {
     const struct player *player = &stage.players[by];
     struct bit offers = naive_find(body, "params.data.capabilities"),

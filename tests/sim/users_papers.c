@@ -1,11 +1,12 @@
-// Players who show a client's certificate in their handshake, behind the toy cipher: what stands in it, whose it makes them, and
-// what must have come of that once they have come.
+// Players that show a client's certificate in their handshake, behind the toy cipher: the names in the certificate, the
+// user that it means, and the connection's fate.
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/sim/users.h"
 
-// One name that the file may know, and others, which nobody has: parts of such names, more than they are, and spelled otherwise.
+// Chooses a certificate's names: one that the file may know, and others that nobody has, which are shorter, longer or
+// spelled otherwise.
 void papers_choose(struct player *player) {
     static const char *const strangers[] = {"c-", "c-123", "c-1.x.y", "a.d.example", "C-12", "user-1", NULL};
     struct random *random = &stage.random;

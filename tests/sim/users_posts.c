@@ -1,5 +1,5 @@
-// Players of the web who ask over HTTP: each of their requests shows whose it is, by itself, or doesn't, and the next one waits
-// until it has been answered. What they say is letters as any other's, but for what needs a connection that stays.
+// Players of the web that ask over HTTP. Each request shows its own credential, or none, and the next request waits for
+// the answer. Such players send all letters but those that need a connection that stays.
 #include <stdio.h>
 #include <string.h>
 

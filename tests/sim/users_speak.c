@@ -263,7 +263,7 @@ static void choose(struct letter *letter, unsigned by, bool batched) {
         letter->source = choose_source(by);
 }
 
-// What it may change isn't sure until the burst is over.
+// Marks all that the letter may change as unsure until the burst is over.
 static void touch(const struct letter *letter, unsigned by) {
     struct player *player = &stage.players[by];
     const struct shown *shown = &letter->shown;
@@ -281,8 +281,8 @@ static void touch(const struct letter *letter, unsigned by) {
         stage.letters[letter->cancels].cancelled = true;
 }
 
-// Answers in an array wait for one another: what registers isn't with what an agent answers, so that it is known at
-// once what has come of it.
+// Answers in an array wait for one another. So an array has calls to the hub alone, or calls to agents alone, and the
+// result of a registration is known at once.
 enum array { NO_ARRAY, OF_CALLS, OF_THE_HUB };
 
 static bool is_misplaced(const struct letter *letter, enum array array) {
@@ -404,7 +404,7 @@ static struct letter *letter_of(uint64_t number) {
     return &stage.letters[number];
 }
 
-// Who it is from, as the header block says; exactly once.
+// Notes the user that the header block names as the letter's source. The block must name a user exactly once.
 static void note_signer(unsigned by, struct letter *letter, struct bit fields) {
     static const char name[] = "Patchbay-User: ";
     const char *found = fields.bytes ? memmem(fields.bytes, fields.count, name, strlen(name)) : NULL;

@@ -1,6 +1,6 @@
-// Players who listen over HTTP (server-sent events): each asks for a stream, and shows whose it is, as players do who ask by
-// requests (users_posts.c); once there is one it only hears, and is somebody's by what it has shown, until that is gone, or the
-// right to all that it hears.
+// Players that listen over HTTP (server-sent events). Each asks for a stream under a credential, as players do that ask
+// by requests (users_posts.c). A player with a stream only hears. The stream lasts until the credential is gone, or the
+// right to all that the player hears.
 #include <stdio.h>
 #include <string.h>
 

@@ -102,7 +102,7 @@ static enum naive_result read_head(struct voice *http_owner, struct naive_frame 
     return NAIVE_WHOLE;
 }
 
-// What is no message is answered where it must be, and has no body.
+// Reads a unit of WebSocket. A unit that is no message has no body, and is answered where it must be.
 static enum naive_result read_unit(struct voice *http_owner, struct naive_frame *frame, const uint8_t *bytes,
                                    size_t count) {
     if (count < 2)

@@ -1,5 +1,5 @@
-// How a simulated peer speaks: in frames, in lines, over WebSocket, by requests of HTTP, or not at all, once it listens to a stream
-// of events; each also behind the toy cipher, of which it knows nothing.
+// How a simulated peer speaks: in frames, in lines, over WebSocket, by requests of HTTP, or not at all while the peer
+// listens to a stream of events. Each way also goes behind the toy cipher, of which the peer knows nothing.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-// The times of the web: how long a connection waits for its next request, or for the rest of a head; how silent a
-// WebSocket may be, and a stream of events is; and what each is told when the hub ends.
+// The times of the web: the wait for a connection's next request, and for the rest of a head; the silence of a
+// WebSocket and of a stream of events. Each connection must also be told of the hub's end.
 #include "tests/sim/tell.h"
 
 #define MS  UINT64_C(1000000)

@@ -1,5 +1,5 @@
-// What passes between peers that speak framed and peers that speak lines; a transport that hands its peer on;
-// and lines that come in parts near the bound of memory.
+// Messages between peers that speak frames and peers that speak lines; a transport that hands its peer on; lines that
+// come in parts near the bound of memory.
 #include "router/engine/receive/receive.h"
 #include "router/engine/shard/peer.h"
 #include "tests/sim/tell.h"
@@ -65,7 +65,7 @@ static void one_body_goes_over_both(void **state) {
     }
 }
 
-// What is no JSON is answered, and the next line is read; so is what has no line feed before the end.
+// A line that is no JSON is answered, and the next line is read. So is a last line without a line feed.
 static void what_is_no_json_ends_no_connection_of_lines(void **state) {
     (void)state;
     struct world world;
@@ -128,7 +128,7 @@ static const struct transport choosing[] = {
 
 #define PING(id) "{\"id\":" #id ",\"method\":\"hub/ping\"}"
 
-// What the first unit chooses, and what follows it at once.
+// First units, the transport that each chooses, and the bytes that follow the unit at once.
 static const struct choice {
     const struct transport *first;
     const char *bytes;

@@ -1,6 +1,6 @@
-// What the hub tells of the time and of its connections: the wall clock is set and the machine sleeps in
-// between, and each time that is told must be one that the clock showed between what it is the time of and
-// now. A connection has one name, which is no other's, and the journal knows it by the same.
+// What the hub tells of the time and of its connections. The wall clock is set, and the machine sleeps in between. Each
+// time that the hub tells must be one that the clock showed between the event and now. A connection has one name, which
+// is no other's, and the journal knows it by the same.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -90,7 +90,8 @@ static void begin_to_count(struct world *world) {
     resident->base = world->memory.held + world->kept_bytes - atomic_load(&budget->bytes);
 }
 
-// What a test hasn't set is as by default; traces have no default here, as 0 says something.
+// Fills in the default of each setting that a test hasn't set. The settings of traces have no default here, because 0
+// has a meaning there.
 static void fill_own(struct hub_settings *settings) {
     static struct hub_settings presets;
     option_set_presets(features_all, &presets);
@@ -189,8 +190,8 @@ static void check_memory(struct world *world) {
     resident->bound = bound;
 }
 
-// --- Sleep. A shard sleeps when it has looked that nothing is there to be done; whoever makes something for
-// it to do after that wakes it when handing its own work to the kernel, and no later.
+// --- Sleep. A shard sleeps when it has looked and found nothing to do. A shard that later makes work for the sleeper
+// must wake the sleeper when handing its own work to the kernel, and no later.
 
 static bool sleeps(const struct world *world, uint32_t index) {
     return !fiber_ended(world->fibers[index]) && sim_io_sleeps(world->shards[index]->io);

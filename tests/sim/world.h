@@ -32,8 +32,8 @@ struct world_options {
     const struct turn_bounds *bounds; // NULL: the hub's own
 };
 
-// What the hub may have at each step: as much as it had once it was open and idle, the bound, and a slack for
-// what no bound counts, because it goes with connections and with steps that are under way.
+// The memory that the hub may have at each step: its memory when open and idle, the bound, and a slack. The slack is
+// for memory that no bound counts, because such memory goes with connections and with steps under way.
 struct resident {
     size_t base; // when the world was opened, but for what the budget counts
     uint64_t bound;
@@ -60,10 +60,10 @@ struct world {
 // Options without faults, with the documented limits.
 void world_defaults(struct world_options *options, uint64_t seed, uint32_t shard_count);
 
-// Opens hub and shards and begins to listen. There may be several in one run, if they agree on mailbox_room; each has a
-// kernel, and so a clock, of its own.
+// Opens hub and shards and begins to listen. A run may have several worlds, if they agree on mailbox_room. Each world
+// has a kernel, and so a clock, of its own.
 void world_open(struct world *world, const struct world_options *options);
-// One piece of work of the kernel's or one turn of a shard; false when all wait for time or for peers.
+// Does one piece of the kernel's work or one turn of a shard. Returns false when all wait for time or for peers.
 bool world_step(struct world *world);
 // Steps until there is nothing to do without time passing.
 void world_settle(struct world *world);
