@@ -40,61 +40,63 @@ static const struct usage {
      "At the input's end it waits for what the hub still owes, as long as somebody reads the output.\n"},
     {"agents", "[--json] [--cluster]", "list the agents",
      "  --json              the hub's answer as it is, on one line\n"
-     "  --cluster           those at all hubs that are joined\n"},
+     "  --cluster           the agents at all joined hubs\n"},
     {"stats", "[--json]", "print the hub's counters",
      "  --json              the hub's answer as it is, on one line\n"},
-    {"tap", "[OPTION...]", "show what goes on, a line a message",
-     "  --agent AGENT-ID    of this source or target alone: an agentId, or a prefix and *\n"
-     "  --method NAME       of this method alone, likewise\n"
-     "  --errors            no results and no deliveries\n"
-     "  --slow TIME         requests that took as long (250ms, 5s)\n"
-     "  --body SIZE         with so much of each body, and a line of each request when it is taken in, too\n"
+    {"tap", "[OPTION...]", "show each message as it passes, one line each",
+     "  --agent AGENT-ID    only messages of this source or target: an agentId, or a prefix and *\n"
+     "  --method NAME       only messages of this method: a name, or a prefix and *\n"
+     "  --errors            leave out results and deliveries\n"
+     "  --slow TIME         only requests that took this long or longer (250ms, 5s)\n"
+     "  --body SIZE         show up to SIZE bytes of each body; a request also has a line when it comes\n"
      "  --rate N            lines a second at most, 1 to 100000; else 1000\n"
      "  --count N           end after N lines; else at an interrupt\n"
      "  --json              the hub's entries as they are, one a line\n"
-     "What was too much is told on standard error by its number.\n"},
+     "The number of messages without a line is told on standard error.\n"},
     {"record", "FILE [--agent AGENT-ID] [--method NAME] [--for TIME]",
-     "write what goes on to a file, with whole bodies",
-     "A line of JSON an entry, as tap --json; header fields aren't there. Nobody else may read the file, "
-     "which must\n"
-     "not be there yet.\n"
-     "  --agent AGENT-ID    of this source or target alone: an agentId, or a prefix and *\n"
-     "  --method NAME       of this method alone, likewise\n"
-     "  --for TIME          end then; else at an interrupt\n"},
-    {"replay", "FILE [--speed N|max] [--serve] [--json]", "send what a recording has, as it was sent",
-     "Each source is a connection. It waits for all answers, and tells how long they took beside the "
-     "recording's.\n"
-     "  --speed N           so many times as fast; else 1; max: as fast as answers come\n"
-     "  --serve             be the targets, too, which answer after as long with as many bytes\n"
+     "write each message that passes to a file, with its whole body",
+     "Each message is a line of JSON, as of tap --json, without header fields. Nobody else may read the "
+     "file,\n"
+     "which must not be there yet.\n"
+     "  --agent AGENT-ID    only messages of this source or target: an agentId, or a prefix and *\n"
+     "  --method NAME       only messages of this method: a name, or a prefix and *\n"
+     "  --for TIME          end after TIME; else at an interrupt\n"},
+    {"replay", "FILE [--speed N|max] [--serve] [--json]", "send the messages of a recording again",
+     "Each source is a connection. The command waits for all answers, and shows their times beside those of "
+     "the\n"
+     "recording.\n"
+     "  --speed N           N times as fast as the recording (1); max: as fast as answers come\n"
+     "  --serve             be the targets, too; they answer after the recorded times, with as many bytes\n"
      "  --json              the figures as JSON\n"},
-    {"pending", "[AGENT] [--limit N] [--json]", "list the requests that are under way, oldest first",
-     "AGENT is an agentId, or a prefix and *: of what it asks or owes.\n"
-     "  --limit N           of so many at most, 1 to 1000; else 100\n"
+    {"pending", "[AGENT] [--limit N] [--json]", "list the requests without an answer yet, oldest first",
+     "AGENT is an agentId, or a prefix and *: only requests of this source or target.\n"
+     "  --limit N           N requests at most, 1 to 1000; else 100\n"
      "  --json              the hub's answer as it is, on one line\n"},
     {"approvals", "[--json] | approve|reject|revise CHECKPOINT [--feedback TEXT]",
      "list what the hub holds until somebody approves it (--gate), or decide on it",
      "  --json              the hub's answer as it is, on one line\n"
-     "  approve CHECKPOINT  it goes on\n"
-     "  reject CHECKPOINT   it is refused\n"
-     "  revise CHECKPOINT   it is refused, and may be sent again after a change\n"
-     "  --feedback TEXT     what its source is told, besides who decided\n"
+     "  approve CHECKPOINT  deliver the message\n"
+     "  reject CHECKPOINT   refuse the message\n"
+     "  revise CHECKPOINT   refuse the message, which may be sent again after a change\n"
+     "  --feedback TEXT     text for the message's source\n"
      "Exit status 1: somebody else was faster, it was cancelled or its time was up; or the hub refused.\n"},
-    {"child", "list|restart NAME|stop NAME|log NAME [--json]", "the programs that the hub keeps running",
-     "  list                how they are\n"
-     "  restart NAME        end one, and start it anew as its section says\n"
-     "  stop NAME           end one until it is restarted, by hand or by SIGHUP\n"
-     "  log NAME            what it said last on standard error\n"
+    {"child", "list|restart NAME|stop NAME|log NAME [--json]",
+     "list, restart or stop the programs that the hub keeps running, or show their logs",
+     "  list                show each program and its state\n"
+     "  restart NAME        end the program, and start it again as its section says\n"
+     "  stop NAME           end the program until it is restarted, by hand or by SIGHUP\n"
+     "  log NAME            show its last lines on standard error\n"
      "  --json              the hub's answer as it is, on one line\n"},
-    {"top", "[--sort KEY]", "show how the hub is, live",
-     "  --sort KEY          the agents by what they owe (owes), name, level, or connected\n"
-     "Keys change that and what is shown; q ends. Where the output is no terminal, one picture is "
+    {"top", "[--sort KEY]", "show the hub's state and its agents, live",
+     "  --sort KEY          order of the agents: owes (unanswered requests), name, level or connected\n"
+     "Keys change the order and the view; q ends. Where the output is no terminal, one picture is "
      "printed.\n"},
     {"hcs", "start [OPTION...] | serve AGENT-ID FILE [--interval TIME]",
      "take part in a session of HCS streaming: see its frames, or make them",
      "start prints each frame on a line of its own, until the session ends or an interrupt.\n"
-     "  --target AGENT-ID   who is to produce it; else one that can\n"
-     "  --session ID        which one: it is joined if it lives\n"
-     "  --after-seq N       with --session: what came behind that chunk\n"
+     "  --target AGENT-ID   the producer; else any that can\n"
+     "  --session ID        the session's id; a session that lives is joined\n"
+     "  --after-seq N       with --session: only chunks behind chunk N\n"
      "  --request-id ID, --user ID\n"
      "  --ack               acknowledge each chunk\n"
      "serve plays FILE, one frame of JSON a line, to each session: a frame gets the session's names, and a "
@@ -105,15 +107,15 @@ static const struct usage {
      "Two lines: the token, which the user keeps secret, and `token = sha256:...`, which the hub knows it "
      "by.\n"},
     {"users", "check [--strict] FILE | explain [--users FILE] USER QUESTION",
-     "say what is wrong in a users file, or which line of it decides; asks no hub",
-     "check names each line that can't be used, and warns of what says something without effect.\n"
+     "name the faults of a users file, or the line that decides a question; asks no hub",
+     "check names each line that can't be used, and warns of lines without effect.\n"
      "  --strict            end with 1 for warnings, too\n"
      "explain answers whether USER may do something, and shows the line that decides:\n"
      "  call ADDRESS [NAME...]     AGENT-ID, @CAPABILITY, tool:TOOL or method:METHOD; the address that "
      "decides\n"
      "                             first, then what else the message names\n"
      "  register AGENT-ID, offer NAME, publish EVENT, subscribe PATTERN, level LEVEL, admin\n"
-     "  hold NAME...               whether the gate holds what names that, event:EVENT too\n"
+     "  hold NAME...               whether the gate holds messages with that name; event:EVENT, too\n"
      "  --users FILE        the file; PATCHBAY_USERS names it otherwise\n"
      "Exit status 1: the file that is checked has a fault, or what was asked is refused; 2: nothing was "
      "answered.\n"},
@@ -151,7 +153,7 @@ static const struct usage {
 enum { USAGES_COUNT = sizeof usages / sizeof usages[0] };
 
 static const char statuses_text[] = "exit status: 0 done; 1 the hub or the agent answered with an error; "
-                                    "2 the arguments mean nothing, and\n"
+                                    "2 the arguments can't be used, and\n"
                                     "nothing was sent; 3 the hub can't be reached, or went away\n";
 
 void usage_show(FILE *out) {
