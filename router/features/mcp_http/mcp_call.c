@@ -108,6 +108,8 @@ void mcp_call_revoke(struct shard *shard, struct mcp_call *call) {
 }
 
 void mcp_call_cancel(struct shard *shard, struct mcp_call *call) {
+    if (call->client->seat->state != PEER_OPEN) // the end of that client ends the call
+        return;
     struct request request = request_of(shard, call);
     if (request.held)
         gate_hold_abandon(shard, request.held);

@@ -15,7 +15,8 @@ void mcp_call_send(struct shard *shard, struct mcp_call *call, const char *name,
 void mcp_call_settle(struct shard *shard, struct mcp_call *call);
 // Frees a call that was answered.
 void mcp_call_free(struct shard *shard, struct mcp_call *call);
-// Cancels a call that its client gives up: the server gets a cancel, and the client gets no answer.
+// Cancels a call that its client gives up: the server gets a cancel, and the client gets no answer. Does nothing if the
+// client is being closed, because the client's end ends the call.
 void mcp_call_cancel(struct shard *shard, struct mcp_call *call);
 // Answers a call with an error because its server's section was removed. The call is freed.
 void mcp_call_fail(struct shard *shard, struct mcp_call *call);
