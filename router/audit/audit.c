@@ -318,6 +318,8 @@ static void report_suppressed(struct shard *shard) {
     report_account(shard, NULL, shard->hub->strangers);
     for (uint32_t index = 0; index < users_count(users); index++)
         report_account(shard, users_at(users, index), users_at(users, index)->account);
+    for (uint32_t index = 0; index < users->gone_count; index++)
+        report_account(shard, users->gone[index].user, users->gone[index].user->account);
 }
 
 void audit_expired(struct shard *shard, const struct timer *timer) {

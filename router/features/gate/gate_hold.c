@@ -372,6 +372,9 @@ static void show_end(struct shard *shard, struct held_message *held, enum error 
     gate_hold_message(held, peer, &unit, &frame, &message);
     route_query_read_method(&message);
     deferred_identity_begin(shard, peer, &sender, &frame, &previous);
+    struct identity *identity = identity_of(peer);
+    if (identity && !identity->user)
+        identity->user = held->user; // who is gone, and is named all the same
     feature_message_refused(shard, &message, error);
     deferred_identity_end(peer, &previous);
 }

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "router/audit/audit.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/peer_cold.h"
 #include "router/features/mcp_calls/mcp_body.h"
@@ -355,22 +354,6 @@ static bool may_call_tool(const struct mcp_gather *gather, const char *name, siz
     return may_call;
 }
 
-static void refuse_right_to_call(struct shard *shard, struct mcp_gather *gather) {
-    const struct mcp_client *client = gather->call->client;
-    struct unrouted_request request = {.source = client->seat->name,
-                                       .user = client->user,
-                                       .method = "tools/call",
-                                       .method_bytes = sizeof "tools/call" - 1};
-    struct text data;
-    text_init(&data);
-    reply_data_text(&data, "rule", rule_text(RULE_CALL));
-    stats_count(&shard->stats, COUNT_REFUSED_CALL);
-    audit_refused_unrouted(shard, &request, ERROR_NOT_ALLOWED, &data);
-    text_deinit(&data);
-    mcp_all_answer_refuse(shard, gather, ERROR_NOT_ALLOWED, "rule", rule_text(RULE_CALL),
-                          strlen(rule_text(RULE_CALL)));
-}
-
 static void find_name(struct shard *shard, struct mcp_gather *gather, enum mcp_list list) {
     assert(shard->index == 0);
     char name[NAME_BYTES_MAX];
@@ -382,7 +365,7 @@ static void find_name(struct shard *shard, struct mcp_gather *gather, enum mcp_l
     else if (pass_to_owner(shard, gather, list, name, bytes))
         return;
     else if (list == MCP_TOOLS && gather->count && !may_call_tool(gather, name, bytes))
-        refuse_right_to_call(shard, gather);
+        mcp_all_answer_refuse_right(shard, gather, RULE_CALL);
     else
         ask_for_list(shard, gather, list, name_found);
 }

@@ -3,7 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/rights/rights.h"
+#include "router/audit/audit.h"
+#include "router/engine/send/reply.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_stream.h"
 #include "router/features/mcp_http/mcp_table.h"
@@ -92,9 +93,25 @@ void mcp_all_answer_refuse(struct shard *shard, struct mcp_gather *gather, enum 
     mcp_all_answer_error(shard, gather, error, &data);
 }
 
+void mcp_all_answer_refuse_right(struct shard *shard, struct mcp_gather *gather, enum rule rule) {
+    const struct mcp_client *client = gather->call->client;
+    const struct message *message = &gather->message;
+    struct unrouted_request request = {.source = client->seat->name,
+                                       .user = client->user,
+                                       .method = message->method,
+                                       .method_bytes = message->method_bytes};
+    struct text data;
+    assert(shard->settings->users && rule < RULES_COUNT);
+    text_init(&data);
+    reply_data_text(&data, "rule", rule_text(rule));
+    stats_count(&shard->stats, (enum counter)(COUNT_REFUSED_REGISTER + rule));
+    audit_refused_unrouted(shard, &request, ERROR_NOT_ALLOWED, &data);
+    text_deinit(&data);
+    mcp_all_answer_refuse(shard, gather, ERROR_NOT_ALLOWED, "rule", rule_text(rule), strlen(rule_text(rule)));
+}
+
 void mcp_all_answer_revoke(struct shard *shard, struct mcp_gather *gather) {
-    const char *rule = rule_text(RULE_CREDENTIAL);
-    assert(shard->settings->users && gather->call->gather == gather);
+    assert(gather->call->gather == gather);
     mcp_gather_abandon(shard, gather);
-    mcp_all_answer_refuse(shard, gather, ERROR_NOT_ALLOWED, "rule", rule, strlen(rule));
+    mcp_all_answer_refuse_right(shard, gather, RULE_CREDENTIAL);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/errors.h"
+#include "core/rights/rights.h"
 #include "router/features/mcp_http/mcp_gather.h"
 
 // Answers with a result. `result` is the text inside the result's braces, and is taken.
@@ -12,6 +13,8 @@ void mcp_all_answer_error(struct shard *shard, struct mcp_gather *gather, enum e
 // Answers with an error whose data has one member: a string under this key.
 void mcp_all_answer_refuse(struct shard *shard, struct mcp_gather *gather, enum error error, const char *key,
                            const char *text, size_t bytes);
+// Answers with -31001 and this rule, and notes the refusal in the journal.
+void mcp_all_answer_refuse_right(struct shard *shard, struct mcp_gather *gather, enum rule rule);
 // Answers with -31001, because the user's credential is gone. Gives up the questions to servers.
 void mcp_all_answer_revoke(struct shard *shard, struct mcp_gather *gather);
 // Ends a gather whose call was answered already.
