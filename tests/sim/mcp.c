@@ -6,7 +6,7 @@
 // - each call whose client stays has one end.
 // In half of the runs there are two servers behind /mcp, too. SIGHUP changes, removes and adds their sections, also
 // while the hub asks for an era or opens a session. In these runs the gate holds calls, too, on which an approver
-// decides.
+// decides. In some of these runs there are users, too (mcp_users.c).
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -60,14 +60,15 @@ static bool is_disturbed(void) {
 }
 
 static void post(const struct exchange *http, const char *fields, const char *body) {
-    char head[1024];
+    char head[1536];
     const struct session *session =
         http->session == NOBODY || http->kind == OPEN ? NULL : &stage.sessions[http->session];
-    int bytes = snprintf(head, sizeof head,
-                         "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                         "Accept: application/json, text/event-stream\r\nContent-Length: %zu\r\n%s%s%s%s\r\n",
-                         path_of(http), strlen(body), session ? "Mcp-Session-Id: " : "",
-                         session ? session->id : "", session ? "\r\n" : "", fields);
+    int bytes = snprintf(
+        head, sizeof head,
+        "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "Accept: application/json, text/event-stream\r\nContent-Length: %zu\r\n%s%s%s%s%s\r\n",
+        path_of(http), strlen(body), user_field(user_of(http->session)), session ? "Mcp-Session-Id: " : "",
+        session ? session->id : "", session ? "\r\n" : "", fields);
     cable_write(http->cable, head, (size_t)bytes);
     cable_write(http->cable, body, strlen(body));
 }
@@ -83,7 +84,7 @@ static void open_session(int number) {
          "}}");
 }
 
-static void call(int session) {
+static void call(int session, bool is_unknown) {
     char body[512];
     struct exchange *http =
         stage.call_count < CALLS_MAX ? exchange_open(CALL, session, (int)stage.call_count) : NULL;
@@ -93,8 +94,11 @@ static void call(int session) {
     bool is_gated = stage.is_turbulent && random_chance(&stage.random, 400);
     char meta[256] = "", token[64] = "", fields[256] = "";
     if (session == NOBODY)
-        http->of_all = stage.is_turbulent && random_chance(&stage.random, 400);
-    const char *tool = http->of_all ? "server__work" : "work";
+        http->of_all = is_unknown || (stage.is_turbulent && random_chance(&stage.random, 400));
+    const char *tool = is_unknown ? "nobody" : http->of_all ? "server__work" : "work";
+    unsigned user = user_of(session);
+    bool is_forbidden =
+        stage.has_users && !is_unknown && (stage.users[user].is_forbidden || stage.users[user].is_absent);
     if (has_token)
         snprintf(token, sizeof token, "\"progressToken\":\"t%u\"", stage.call_count);
     if (session == NOBODY)
@@ -110,6 +114,9 @@ static void call(int session) {
         (struct call){.session = session,
                       .has_token = has_token,
                       .is_gated = is_gated,
+                      .is_unknown = is_unknown,
+                      .is_forbidden = is_forbidden,
+                      .may_be_forbidden = is_forbidden || stage.users[user].is_absent,
                       .serial = session == NOBODY ? 0 : stage.sessions[session].serial,
                       .may_fail = is_disturbed()};
     if (session == NOBODY)
@@ -118,6 +125,7 @@ static void call(int session) {
     if (is_gated)
         strcat(fields, "Governance-Level: manual\r\n");
     post(http, fields, body);
+    users_note_sent(session);
     sums.calls++;
 }
 
@@ -133,9 +141,9 @@ static void listen(int session, int call, const char *place) {
         return;
     int bytes = snprintf(head, sizeof head,
                          "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
-                         "Mcp-Session-Id: %s\r\n%s%s%s\r\n",
-                         path_of(http), stage.sessions[session].id, *place ? "Last-Event-ID: " : "", place,
-                         *place ? "\r\n" : "");
+                         "%sMcp-Session-Id: %s\r\n%s%s%s\r\n",
+                         path_of(http), user_field(user_of(session)), stage.sessions[session].id,
+                         *place ? "Last-Event-ID: " : "", place, *place ? "\r\n" : "");
     cable_write(http->cable, head, (size_t)bytes);
     http->stream = *place ? stage.sessions[session].placed : ++stage.sessions[session].streams;
     sums.resumed += *place != 0;
@@ -162,8 +170,8 @@ static void end_session(int number) {
     if (!http)
         return;
     int bytes =
-        snprintf(head, sizeof head, "DELETE %s HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: %s\r\n\r\n",
-                 path_of(http), session->id);
+        snprintf(head, sizeof head, "DELETE %s HTTP/1.1\r\nHost: localhost\r\n%sMcp-Session-Id: %s\r\n\r\n",
+                 path_of(http), user_field(user_of(number)), session->id);
     cable_write(http->cable, head, (size_t)bytes);
     session->is_here = false;
 }
@@ -185,6 +193,7 @@ static void judge_answer(const struct exchange *http, struct bit body) {
     struct call *call = &stage.calls[http->call];
     if (++call->ends > 1)
         kernel_fail("a call has ended twice: %.*s", (int)body.count, (const char *)body.bytes);
+    users_note_answered(http->session);
     int64_t code = bit_integer(naive_find(body, "error.code"));
     struct bit tag = naive_find(body, code == 7 ? "error.data.tag" : "result.tag");
     if (tag.bytes) {
@@ -197,6 +206,16 @@ static void judge_answer(const struct exchange *http, struct bit body) {
     if (code == -31011 || code == -31012) {
         if (!call->is_gated)
             kernel_fail("call %d was decided on, and wasn't held", http->call);
+        sums.errors++;
+        return;
+    }
+    if (code == -31001) {
+        if (!call->may_be_forbidden)
+            kernel_fail("call %d was refused, and its user may call the tool", http->call);
+        sums.forbidden++;
+        return;
+    }
+    if (code == -32602 && call->is_unknown) {
         sums.errors++;
         return;
     }
@@ -381,9 +400,9 @@ static void finish(struct exchange *http) {
     struct bit body = {http->text, http->text_count};
     struct call *call = http->kind == CALL ? &stage.calls[http->call] : NULL;
     bool is_refused = http->status >= 400;
-    if (stage.reloads && http->status == 404 && http->kind != OPEN && http->session != NOBODY &&
-        !http->of_all)
-        stage.sessions[http->session].is_here = false; // with its section
+    if (stage.reloads && (http->status == 404 || http->status == 401) && http->kind != OPEN &&
+        http->session != NOBODY && (!http->of_all || stage.has_users))
+        stage.sessions[http->session].is_here = false; // with its section, or its user
     if (http->kind == OPEN) {
         if (!http->is_stream)
             judge_open(http, body);
@@ -394,6 +413,8 @@ static void finish(struct exchange *http) {
                         (const char *)body.bytes);
         if (is_refused && ++call->ends > 1)
             kernel_fail("call %d has ended twice", http->call);
+        if (is_refused && http->status != 401)
+            users_note_answered(http->session);
         if (!is_refused)
             judge(http, body);
     } else if (http->kind == LISTEN && http->status == 400 && http->call == NOBODY &&
@@ -402,8 +423,8 @@ static void finish(struct exchange *http) {
         *stage.sessions[http->session].place = 0;
     } else if (http->kind == LISTEN && http->status == 400) {
         kernel_fail("a client can't come back to where it was");
-    } else if (http->kind == NOTE && http->status != 202 && stage.sessions[http->session].is_here &&
-               !stage.ending) {
+    } else if (http->kind == NOTE && http->status != 202 && !stage.has_users &&
+               stage.sessions[http->session].is_here && !stage.ending) {
         kernel_fail("a notification or an answer isn't taken: %u %.*s", http->status, (int)body.count,
                     (const char *)body.bytes);
     }
@@ -529,7 +550,7 @@ static void act_session(int number) {
             open_session(number);
         }
     } else if (dice < 50) {
-        call(number);
+        call(number, false);
     } else if (dice < 62) {
         bool again = *session->place && random_chance(&stage.random, 500) && !exchange_of(number, NOBODY);
         if (again || random_chance(&stage.random, 300)) // a second one ends the first
@@ -549,6 +570,15 @@ static void act_session(int number) {
     }
 }
 
+// Calls a tool that nobody has, many times at once.
+static void flood(void) {
+    int session = (int)random_below(&stage.random, stage.session_count);
+    if (!stage.sessions[session].is_here || !stage.sessions[session].of_all)
+        session = NOBODY;
+    for (unsigned count = 0; count < BURST && (session != NOBODY || !stage.alone); count++)
+        call(session, true);
+}
+
 // The next process behind a random place.
 static struct server *any_server(void) {
     unsigned at = random_below(&stage.random, SERVERS_MAX), count = 0;
@@ -563,13 +593,17 @@ static void act(void) {
     if (dice < 40)
         act_session((int)random_below(random, stage.session_count));
     else if (dice < 50 && !stage.alone)
-        call(NOBODY);
+        call(NOBODY, false);
     else if (dice < 60)
         drop();
     else if (dice < 64 && stage.is_turbulent)
         approver_act();
+    else if (dice < 66 && stage.has_users && random_chance(random, 500))
+        users_reload();
     else if (dice < 67 && stage.is_turbulent)
         sections_reload();
+    else if (dice < 69 && stage.has_users)
+        flood();
     else if (dice < 95)
         serve_act(any_server());
     else
@@ -587,8 +621,13 @@ static void choose(struct world_options *options, uint64_t seed) {
     struct random *random = &stage.random;
     world_defaults(options, seed, random_between(random, 1, WORLD_SHARDS_MAX));
     options->keeps = true;
-    options->children = sections_read;
+    options->children = sections_now;
     stage.is_turbulent = random_chance(random, 500);
+    stage.has_users = stage.is_turbulent && random_chance(random, 600);
+    if (stage.has_users) {
+        options->users = users_file;
+        options->journal = "journal";
+    }
     stage.is_each = stage.is_turbulent && random_chance(random, 500);
     if (stage.is_turbulent)
         options->approval_level = GOVERNANCE_MANUAL;
@@ -669,6 +708,8 @@ static void play(uint64_t seed) {
     check_ended();
     approver_leave();
     end_hub();
+    if (stage.has_users)
+        users_check_journal();
     for (unsigned at = 0; at < EXCHANGES_MAX; at++)
         if (stage.exchanges[at].cable)
             exchange_close(&stage.exchanges[at]);
@@ -687,7 +728,8 @@ int main(int argc, char **argv) {
     printf("%" PRIu64 " runs: %" PRIu64 " calls, %" PRIu64 " answered, %" PRIu64
            " with an error of the hub's, %" PRIu64 " lost with their connections, %" PRIu64
            " times progress, %" PRIu64 " questions of which %" PRIu64 " were put, %" PRIu64
-           " times come back, %" PRIu64 " cancels told, %" PRIu64 " reloads, %" PRIu64 " decisions\n",
+           " times come back, %" PRIu64 " cancels told, %" PRIu64 " reloads, %" PRIu64 " decisions, %" PRIu64
+           " calls forbidden, %" PRIu64 " lines of calls\n",
            runs, sums.calls, sums.answers, sums.errors, sums.gone, sums.progress, sums.questions, sums.told,
-           sums.resumed, sums.cancels, sums.reloads, sums.decisions);
+           sums.resumed, sums.cancels, sums.reloads, sums.decisions, sums.forbidden, sums.lines);
 }

@@ -22,6 +22,9 @@ void approver_act(void) {
     if (!approver.cable) {
         approver.count = 0;
         approver.cable = world_dial(&stage.world);
+        if (approver.cable && stage.has_users)
+            say("{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"token\":\"secret-of-"
+                "6\"}}");
     }
     if (approver.cable)
         say("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hub/approvals\"}");

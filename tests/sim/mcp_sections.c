@@ -27,7 +27,7 @@ static struct child_settings *read_one(unsigned number) {
     return settings;
 }
 
-struct child_settings *sections_read(void) {
+struct child_settings *sections_now(void) {
     struct child_settings *first = NULL;
     for (unsigned number = stage.is_turbulent ? SECTIONS : 1; number-- > 0;) {
         if (stage.sections[number].is_absent)

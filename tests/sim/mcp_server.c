@@ -26,6 +26,9 @@ static void take_call(struct server *server, struct bit body, uint64_t id, unsig
                     (const char *)body.bytes);
     if (stage.calls[number].arrived)
         kernel_fail("the server got a call twice: %.*s", (int)body.count, (const char *)body.bytes);
+    if (stage.calls[number].is_forbidden || stage.calls[number].is_unknown)
+        kernel_fail("the server got a call that it must not get: %.*s", (int)body.count,
+                    (const char *)body.bytes);
     stage.calls[number].arrived = true;
     for (unsigned at = 0; at < server->owed_count; at++)
         if (server->owed[at].id == id)

@@ -8,7 +8,7 @@
 enum {
     SESSIONS_MAX = 5,
     CALLS_MAX = 400,
-    EXCHANGES_MAX = 64,
+    EXCHANGES_MAX = 96,
     OWED_MAX = 256,
     QUESTIONS_MAX = 400,
     SERVERS_MAX = 16,
@@ -18,6 +18,8 @@ enum {
     ID_BYTES = 80,
     MILLISECOND = 1000000,
     SECTIONS = 2,
+    USERS = SESSIONS_MAX + 1, // a session's user has its number, and the last one is that of the modern era
+    BURST = 30,
     NOBODY = -1
 };
 
@@ -31,9 +33,12 @@ struct call {
     unsigned progress;              // that has come to the client
     unsigned ends;                  // answers that have come to the client
     bool has_token, may_fail;
-    bool is_gated;        // it needs approval
-    unsigned serial;      // of its session
-    char place[ID_BYTES]; // of the last event of its stream; empty: none
+    bool is_gated;         // it needs approval
+    bool is_unknown;       // no server has its tool
+    bool is_forbidden;     // its user may not call the tool, whatever the hub has read
+    bool may_be_forbidden; // its user may not, or could not for a while
+    unsigned serial;       // of its session
+    char place[ID_BYTES];  // of the last event of its stream; empty: none
 };
 
 enum kind { OPEN, CALL, LISTEN, NOTE, CLOSE };
@@ -95,6 +100,13 @@ struct mcp_stage {
     // SIGHUP changes, removes and adds sections, the gate holds calls, and the servers are slow to open.
     bool is_turbulent;
     bool is_each; // each client has a process of its own
+    // There are users, whom SIGHUP removes, brings back and gives other rights, and a journal of their calls.
+    bool has_users;
+    struct {
+        bool is_absent, is_forbidden; // is_forbidden: no tool may be called
+        unsigned answered;            // calls that have an answer, and must be in the journal
+        unsigned sent;
+    } users[USERS];
     struct {
         bool is_absent;
         unsigned version;
@@ -107,7 +119,8 @@ struct mcp_stage {
 };
 
 struct mcp_sums {
-    uint64_t calls, answers, errors, progress, questions, told, resumed, gone, cancels, reloads, decisions;
+    uint64_t calls, answers, errors, progress, questions, told, resumed, gone, cancels, reloads, decisions,
+        forbidden, lines;
 };
 
 extern struct mcp_stage stage;
@@ -118,7 +131,7 @@ bool drive_programs(void);
 // Has a process do something.
 void serve_act(struct server *server);
 // The sections that the hub reads, as they are now.
-struct child_settings *sections_read(void);
+struct child_settings *sections_now(void);
 // Changes, removes or adds one, and has the hub read them.
 void sections_reload(void);
 // Asks which calls are held.
@@ -126,3 +139,17 @@ void approver_act(void);
 // Takes what the hub has said, and decides on calls that are held: all of them where everybody behaves. Whether anything has come.
 bool approver_hear(void);
 void approver_leave(void);
+
+// The user of a session; NOBODY: of the modern era.
+unsigned user_of(int session);
+// The line of a head with a user's credential, and with `user` USERS the approver's token. Empty without users.
+const char *user_field(unsigned user);
+// The users file, as it is now.
+struct users *users_file(const struct users *before);
+// Removes a user, brings one back, or changes what a user may call, and has the hub read the file.
+void users_reload(void);
+// A user has sent a call; and the hub has answered it, though not for want of a credential.
+void users_note_sent(int session);
+void users_note_answered(int session);
+// Checks the lines of calls in the journal: each call that was answered has one or is counted, and refused calls are bounded.
+void users_check_journal(void);

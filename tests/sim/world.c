@@ -79,6 +79,7 @@ static bool read_again(void *context, struct hub_settings *fresh) {
     fresh->limits = world->limits;
     fresh->secure = world->hub->settings.secure ? toy_source() : NULL;
     fresh->children = world->children ? world->children() : NULL;
+    fresh->users = world->users ? world->users(hub_settings(world->hub)->users) : NULL;
     return true;
 }
 
@@ -108,6 +109,7 @@ void world_open(struct world *world, const struct world_options *options) {
     random_init(&world->random, options->seed);
     world->limits = options->limits;
     world->children = options->children;
+    world->users = options->users;
     world->kernel = kernel_create(&world->random);
     kernel_set_faults(world->kernel, &options->faults);
     become(world);
@@ -122,6 +124,7 @@ void world_open(struct world *world, const struct world_options *options) {
                                     .journal = options->journal,
                                     .approval_level = options->approval_level,
                                     .children = options->children ? options->children() : NULL,
+                                    .users = options->users ? options->users(NULL) : NULL,
                                     .read_again = read_again,
                                     .read_context = world};
     memcpy(settings.own, options->own, sizeof settings.own);

@@ -23,8 +23,10 @@ struct world_options {
     bool secure;                              // connections are, by the toy cipher
     bool keeps;                               // there is a keeper, and so there may be children
     struct child_settings *(*children)(void); // reads their sections, linked; NULL: there are none
-    enum governance approval_level;           // that the gate holds; 0: there is none
-    const struct hub_settings *settings;      // instead of all these, when given
+    // Reads the users file; `before` is the one in use, or NULL. NULL: there are no users.
+    struct users *(*users)(const struct users *before);
+    enum governance approval_level;      // that the gate holds; 0: there is none
+    const struct hub_settings *settings; // instead of all these, when given
     uint16_t no_memory;    // of a shard's turns, in thousandths, those in which an allocation fails
     uint32_t kept_room;    // of what may be kept, what is left; 0: all of it
     uint32_t mailbox_room; // a power of two, from 4 to MAILBOX_MESSAGES; 0: that
@@ -53,6 +55,7 @@ struct world {
     int listener, lines_listener, http_listener;
     struct limits limits;                     // that world_reload has the hub read
     struct child_settings *(*children)(void); // likewise
+    struct users *(*users)(const struct users *before);
     struct resident resident;
     struct sim_account memory;
 };
