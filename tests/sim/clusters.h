@@ -217,6 +217,7 @@ struct cluster_stage {
     unsigned apart;                        // a hub of another REALM; SITES_MAX: all have the same
     struct model models[SITES_MAX][EDITIONS_MAX];
     unsigned edition[SITES_MAX];
+    uint64_t changed_ns; // when all files changed last
     bool
         gated[SITES_MAX]; // the hub holds letters of the strictest level, and those that its users file holds
     uint64_t gate_wait_ns;

@@ -535,8 +535,9 @@ static bool has_dropped_events(void) {
 
 // While users files change, hubs are strangers to each other. A hub that then waits for another hub's list of agents
 // can't tell which agents have gone. So that hub tells its subscribers to presence that something was missed.
+// Hubs know of a change by the beats after it.
 static bool had_other_files(void) {
-    return stage.edition[0] > 0;
+    return stage.edition[0] > 0 && stage.fleet.now_ns - stage.changed_ns < UINT64_C(10000000000);
 }
 
 static void take(unsigned by, const struct naive_frame *frame) {

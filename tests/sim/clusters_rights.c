@@ -163,6 +163,7 @@ bool rights_reload(unsigned by) {
     for (unsigned site = 0; site < stage.fleet.options.site_count; site++)
         if (stage.fleet.sites[site].runs)
             kernel_signal(stage.fleet.sites[site].world.kernel, SIGHUP);
+    stage.changed_ns = stage.fleet.now_ns;
     stage_disturb(false);
     sums.reloads++;
     return true;
