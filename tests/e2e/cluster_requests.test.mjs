@@ -265,15 +265,15 @@ joined('attached to an agent at another hub, as to one here; to nobody anywhere 
   assert.deepEqual([error.code, error.data.link], [-32050, 'down']);
 });
 
-const EXTENDS = ['--progress-extends', '--request-timeout', '600ms'];
+const EXTENDS = ['--progress-extends', '--request-timeout', '1500ms'];
 
-for (const [how, hubs, field] of [['a field of its own', [[], []], ['Custom-Idle-Timeout-Ms: 600']], ['--progress-extends', [EXTENDS, EXTENDS], []]])
+for (const [how, hubs, field] of [['a field of its own', [[], []], ['Custom-Idle-Timeout-Ms: 1500']], ['--progress-extends', [EXTENDS, EXTENDS], []]])
   joined(`progress extends a request's time at both hubs, by ${how}`, { hubs }, async (x, y) => {
     const agent = await y.agent('b');
     const source = await x.peer();
     for (const id of [1, 2]) source.send(requestText(id, 'work', { targetAgent: 'b', workDoneToken: id }), ...field);
     const asked = [(await agent.next()).json, (await agent.next()).json];
-    for (let n = 0; n < 6; n++) { // longer than one time, with pauses that are shorter
+    for (let n = 0; n < 9; n++) { // longer than one time, with pauses that are shorter
       agent.notify('$/progress', { token: asked[0].params.workDoneToken, value: n });
       assert.equal((await source.find(({ json }) => json.method === '$/progress', 'progress')).json.params.value, n);
       await sleep(200);

@@ -189,7 +189,7 @@ scenario('the last line needs no line feed', EVERYWHERE, async (hub) => {
   assert.equal(await cut.gone(), 'end');
 });
 
-scenario('a line that doesn\'t go on is cut off; one that does has time', { ...LINES, options: ['--frame-timeout', '200ms'] }, async (hub) => {
+scenario('a line that doesn\'t go on is cut off; one that does has time', { ...LINES, options: ['--frame-timeout', '600ms'] }, async (hub) => {
   const [stuck, steady, blank] = [await hub.peer(), await hub.peer(), await hub.peer()];
   blank.write('\n\r\n');
   stuck.write('{"jsonrpc":');

@@ -124,12 +124,12 @@ scenario('filters', EVERYWHERE, async (hub) => {
   const slow = await hub.agent('slow-one');
   const source = await hub.agent('asker');
   const taps = [];
-  for (const params of [{ agent: 'slow*' }, { agent: 'fast' }, { agent: 'asker', method: 'wor*' }, { errors: true }, { slowMs: 100 }, { method: 'x' }])
+  for (const params of [{ agent: 'slow*' }, { agent: 'fast' }, { agent: 'asker', method: 'wor*' }, { errors: true }, { slowMs: 500 }, { method: 'x' }])
     taps.push(await Tap.open(hub, params));
   assert.equal((await source.ask('work', { targetAgent: 'fast' })).result, 1);
   const asked = source.ask('work', { targetAgent: 'slow-one' });
   const { json } = await slow.next();
-  await sleep(150);
+  await sleep(550);
   slow.reply(json.id, 2);
   await asked;
   await source.ask('work', { targetAgent: 'nowhere' });
@@ -429,13 +429,13 @@ test('with users a tap needs admin, and has lines in the journal', async () => {
   }
 });
 
-scenario('--slow-request logs what took as long', { shards: [1, 2], transports: ['tcp'], options: ['--slow-request', '100ms'] }, async (hub) => {
+scenario('--slow-request logs what took as long', { shards: [1, 2], transports: ['tcp'], options: ['--slow-request', '500ms'] }, async (hub) => {
   const target = await hub.agent('b');
   const source = await hub.agent('asker');
   const asked = [source.ask('slow', { targetAgent: 'b' }), source.ask('quick', { targetAgent: 'b' })];
   const [first, second] = [(await target.next()).json, (await target.next()).json];
   target.reply(second.id, 1);
-  await sleep(150);
+  await sleep(550);
   target.reply(first.id, 1);
   await Promise.all(asked);
   const lines = () => hub.stderr.split('\n').filter((line) => line.includes('slow request'));
