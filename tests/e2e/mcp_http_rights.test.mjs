@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { attributes, Collector } from './collector.mjs';
 import { BOTH, META, OPENING, send, sendModern, Session, VERSION } from './mcp_web.mjs';
 import { assertError, WAIT_MS } from './peer.mjs';
-import { directoryOfUsers, known, reload, tokenOf, withUsers } from './users.mjs';
+import { directoryOfUsers, known, passed, reload, tokenOf, withUsers } from './users.mjs';
 
 const program = fileURLToPath(new URL('mcp_lists.py', import.meta.url));
 const section = (name, tools, more = '') => `[child ${name}]\ncommand = python3 -S -E ${program} ${name} ${tools}\nprotocol = mcp\n${more}`;
@@ -145,6 +145,22 @@ withUsers('what a user who is removed has in progress is answered', LEAVING_USER
   const late = await (await waiting[1]).end();
   assert.equal(late.status, 503);
   assert.match(late.fields['retry-after'], /^[1-9]/);
+});
+
+// At /mcp the user's one client at such a server asks for the calls' clients, and ends in the same turn as these.
+const OWN = { transport: 'http', options: ['--config', join(directoryOfUsers, 'own.ini'), '--gate', 'manual', '--mcp-gather', '60s'] };
+writeFileSync(join(directoryOfUsers, 'own.ini'), section('own', 'a --modern --never prompts/list', 'instances = each\n'));
+withUsers('lists that a user who is removed waits for at /mcp are answered', LEAVING_USERS, OWN, async (hub) => {
+  const boss = await known(hub, 'boss', 'tcp');
+  const modern = (method, params, id) => sendModern(hub, '/mcp', method, params, { id, fields: bearer('leaves') });
+  assert.equal((await (await modern('tools/call', { name: 'a' }, 0)).end()).status, 200); // makes the client at the server
+  const calls = [1, 2].map((id) => modern('prompts/list', {}, id));
+  while ((await boss.ask('hub/pending')).result.total < 2);
+  const { leaves, ...others } = LEAVING_USERS;
+  assert.ok(leaves);
+  await reload(hub, others);
+  for (const call of calls) assert.deepEqual((await (await call).end()).json.error.data, { rule: 'credential' });
+  passed(await boss.ask('hub/ping'));
 });
 
 // The journal's lines of calls, once there are so many.

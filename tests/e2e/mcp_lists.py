@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """An MCP server for the tests, over lines, that has lists: of tools, one a page, and resources.
 
-usage: mcp_lists.py NAME TOOL,… [--legacy | --modern | --mute] [--late]
+usage: mcp_lists.py NAME TOOL,… [--legacy | --modern | --mute] [--late] [--never METHOD]
 
-It speaks both eras in one process, or the one that is named. With --mute it answers nothing, with --late server/discover after 300 ms. Tools answer with NAME:TOOL; the tool `slow` never does, the
+It speaks both eras in one process, or the one that is named. With --mute it answers nothing, with --never no request of that method, with --late server/discover after 300 ms. Tools answer with NAME:TOOL; the tool `slow` never does, the
 tool `changed` says that the list is another one, `listed` how often it was asked for each list, and which calls of `slow` have come and been cancelled, and `grow` adds the tool
 `late`, which it tells where its argument `tell` says so. Clients mirror arguments of `mirrored` in fields of the head.
 `told` logs a message first, and `process` tells its process.
@@ -15,6 +15,7 @@ import sys
 import time
 
 name, tools = sys.argv[1], sys.argv[2].split(",")
+never = sys.argv[sys.argv.index("--never") + 1] if "--never" in sys.argv else None
 asked = {}
 slow, cancelled = [], []  # ids of calls of `slow`, and of requests that were cancelled
 MIRRORED = {"type": "object", "properties": {
@@ -41,7 +42,7 @@ for line in sys.stdin:
 
     if method == "notifications/cancelled":
         cancelled.append(params["requestId"])
-    if id_ is None or method is None or "--mute" in sys.argv:
+    if id_ is None or method is None or "--mute" in sys.argv or method == never:
         continue
     if method.endswith("/list"):
         asked[method] = asked.get(method, 0) + ("cursor" not in params)
