@@ -364,7 +364,8 @@ static bool is_value_mark(const char *word, size_t bytes) {
     return (bytes == 1 && (*word == '=' || *word == ':')) || (bytes == 2 && memcmp(word, "--", 2) == 0);
 }
 
-// Returns the byte with which the words end that a hidden word begins, as in `--token=$(echo VALUE)`; 0: there are none.
+// Returns the byte with which the words end that a hidden word begins, as in `--token=$(echo VALUE)`; 0: there are
+// none.
 static char closer_of(const char *word, size_t bytes) {
     const char *substitution = memmem(word, bytes, "$(", 2);
     bool is_open = false;

@@ -15,7 +15,7 @@
 
 static const struct load_name topic = {"bench-topic", 11};
 
-// What the wire makes of the first `bytes`, which end where the memory does but for the slack.
+// Returns what the wire makes of the first `bytes`. Their memory ends right behind them, but for the slack.
 static enum load_step step(const struct load_wire *wire, const void *text, size_t bytes,
                            struct load_message *message, size_t *body_at) {
     uint8_t *in = calloc(1, bytes + BUFFER_SLACK_BYTES);
@@ -104,7 +104,7 @@ static void patchbay_lines(void **state) {
     check_broken(&load_wire_lines, "\n");
 }
 
-// What is sent is masked, so that it isn't what is received.
+// Wants sent messages to be masked, and so to differ from received ones.
 static void check_masked(const struct load_wire *wire, uint32_t bytes, size_t head_bytes) {
     struct load_body body = {.bytes = bytes};
     struct load_request request = {.source = &topic, .target = &topic, .id = 5};

@@ -67,8 +67,8 @@ struct backend {
     // Waits until the hub has closed its end.
     bool (*hub_closed)(struct line *line);
     void (*pass)(uint64_t ns);
-    // By how much a counter of hub/stats has risen since the case began; UINT64_MAX: there is no such one. A real hub is
-    // given time to count as many as are `wanted`.
+    // By how much a counter of hub/stats has risen since the case began; UINT64_MAX: there is no such one. A real hub
+    // is given time to count as many as are `wanted`.
     uint64_t (*count)(const char *name, uint64_t wanted);
     // Returns the lines of the audit journal since the case began, until the next call; NULL: there is none.
     const char *(*journal)(size_t *count);

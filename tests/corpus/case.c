@@ -330,7 +330,7 @@ static const char *cell(const struct corpus_case *one, unsigned row, unsigned co
     return at;
 }
 
-// Which column `<name>` at this place means, or column_count.
+// Returns the column that `<name>` at this place means, or column_count.
 static unsigned column_at(const struct corpus_case *one, const char *at) {
     unsigned column = 0;
     for (; column < one->column_count; column++) {

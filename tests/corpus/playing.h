@@ -27,7 +27,7 @@ bool playing_fail_with(struct play *play, const struct naive_frame *frame);
 
 // The peer of this name, or NULL.
 struct player *playing_find(struct play *play, const char *name, size_t bytes);
-// Which wire the next peer speaks where the case leaves it open.
+// Returns the wire of the next peer where the case names none.
 enum line_wire playing_wire(const struct play *play);
 bool playing_add(struct play *play, const char *name, enum line_wire wire);
 // All whose names stand there.

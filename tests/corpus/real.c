@@ -110,8 +110,8 @@ static void reset(struct line *line) {
     setsockopt(line->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
 
-// A close by the hub takes a second each time, and is the same with one shard as with more, and in both
-// depths: it is waited for in one of the four.
+// Whether closes by the hub are waited for. Each takes a second, and closes are the same with one shard as with more,
+// and in both depths. So one run of the four waits.
 static bool ends_are_awaited;
 
 // Only a peer that writes learns that the other end of a half-closed TCP connection is gone: the answer to
@@ -193,9 +193,9 @@ static uint64_t ask_number(const char *name) {
     return number;
 }
 
-// Waits for as many: a shard counts a message from another shard later than the pings of its peers are answered. Then
-// asks SETTLED more times, since more may still come: each answer of hub/stats has been on all shards, as a message and
-// its answer have.
+// Waits until the counter has risen by `wanted`: a shard counts a message from another shard later than the pings of
+// its peers are answered. Then asks SETTLED more times, since more may still come: each answer of hub/stats has been on
+// all shards.
 static uint64_t count_of(const char *name, uint64_t wanted) {
     enum { SETTLED = 4 };
     uint64_t first = number_of(&before, name), until_ns = now_ns() + PATIENCE_NS;

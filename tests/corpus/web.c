@@ -284,7 +284,7 @@ static char *unescaped(const char *text) {
     return copy;
 }
 
-// One event, or comment, without the empty line that ends it.
+// Expects an event or a comment, without the empty line that ends it.
 static bool expect_event(const struct web_play *play, const char *text) {
     size_t count = await_text(play, "\n\n");
     if (!count)

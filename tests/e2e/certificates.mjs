@@ -23,7 +23,7 @@ export function authority(name) {
   openssl('req', '-x509', ...KEY, '-keyout', `${name}.key`, '-out', `${name}.pem`, '-subj', `/CN=${name}`, '-days', '2');
 }
 
-// What it signs; `names` as in subjectAltName, or undefined for none.
+// Returns a certificate that the authority `by` signs; `names` as in subjectAltName, or undefined for none.
 export function certificate(name, by = 'authority', names = undefined, days = 2, key = KEY, more = 'basicConstraints=CA:FALSE') {
   openssl('req', ...key, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
   writeFileSync(file(`${name}.ext`), `${names ? `subjectAltName=${names}\n` : ''}${more}\n`);

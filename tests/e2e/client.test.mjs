@@ -78,7 +78,7 @@ async function inDirectory(use) {
   }
 }
 
-// There is neither output nor a connection: the client must have found the fault by itself.
+// Wants the client to find the fault by itself: it writes no output and makes no connection.
 async function refusesArguments(args, pattern, stdin) {
   const nowhere = new Client('unix:///nonexistent/hub.sock', args, stdin);
   await nowhere.ended(2);

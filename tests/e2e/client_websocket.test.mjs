@@ -15,7 +15,7 @@ function frame(opcode, payload, whole = true) {
   return Buffer.concat([Buffer.from([(whole ? 0x80 : 0) | opcode, ...head]), bytes]);
 }
 
-// One connection of a client's, whose frames come out one by one.
+// A connection of a client's, whose frames come out one by one.
 class Served {
   #bytes = Buffer.alloc(0);
 

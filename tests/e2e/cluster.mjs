@@ -21,7 +21,7 @@ export class Broker {
     return broker;
   }
 
-  // Its line says on which port; it is ready when it says so.
+  // Starts the server. A line of its log names the port, and another says that the server is ready.
   async run(port) {
     const line = await this.#launch(port);
     assert.ok(line, `nats-server said: ${this.log}`);
@@ -65,7 +65,7 @@ export class Broker {
     });
   }
 
-  // It hears and says nothing, and is there: each of its threads stands once this returns.
+  // Stops the server's process, whose sockets stay: each of its threads stands once this returns.
   freeze() {
     this.process.kill('SIGSTOP');
     const tasks = `/proc/${this.process.pid}/task`;
@@ -198,7 +198,8 @@ export function joining(where, name = 'test') {
   return ['--nats', [where].flat().map((one) => one.uri ?? one).join(','), '--cluster', name];
 }
 
-// One test: `run` gets hubs (one for each entry of `hubs`, which are its options) that have a link, and their broker.
+// Defines a test for each number of shards. `run` gets hubs that have a link, and their broker. Each entry of `hubs`
+// has the options of one hub.
 export function joined(name, how, run) {
   const { hubs = [[], []], broker: args = [], shards = [1, 2], cluster = 'test' } = how;
   scenarioTests(name, shards.map((count) => [`${name} (--shards ${count})`, async () => {

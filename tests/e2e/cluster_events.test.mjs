@@ -54,7 +54,7 @@ joined('a publisher\'s events arrive in order', {}, async (x, y) => {
   for (let n = 0; n < 2000; n++) assert.equal((await got(there)).data.n, n);
 });
 
-// They come in one arrival or a few; what the server puts between them is nobody's to see.
+// The events come in one arrival or a few. Nothing that the server puts between them may reach a receiver.
 joined('many at a time reach receivers of every wire as they were sent, with what is said among them',
   { hubs: [[], ['--http', '127.0.0.1:0', '--listen', 'tcp-lines://127.0.0.1:0']] }, async (x, y) => {
     const [frames, lines, web] = [await y.peer(), await dial(y.uri('tcp-lines')), await upgraded(y.uri('http'))];

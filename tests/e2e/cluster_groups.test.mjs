@@ -32,7 +32,7 @@ joined('100 members are one group', { shards: [1] }, async (x, y) => {
   assert.equal(seen.size, 100);
 });
 
-// Which of two hubs with members has the request is drawn; what that one refuses is its answer.
+// Of two hubs with members chance draws the one that gets the request. A refusal by that hub is the answer.
 joined('what its hub refuses a request is its answer, and no other hub is asked', { hubs: [[], []] }, async (x, y) => {
   const of = { tool: ['tool/integration', { tool: 'lint', arguments: {} }], method: ['work', {}], group: ['ask', { targetAgent: '@review' }], command: ['command/execute', { command: 'deploy' }] };
   const agent = await y.agent('loose', { tools: ['lint'], methods: ['work'], review: true, commands: ['deploy'] });

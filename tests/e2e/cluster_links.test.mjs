@@ -1,5 +1,5 @@
-// What fails between hubs: the server isn't there, goes, comes back, says nothing; a hub is killed; a body is too large. Each
-// request ends once, who is here is served as ever, and all of it heals by itself.
+// Faults between hubs: the server isn't there, goes, comes back, says nothing; a hub is killed; a body is too large.
+// Each request ends once, who is here is served as ever, and all of it heals by itself.
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { Broker, Client, joined, joining, linked, until } from './cluster.mjs';
@@ -183,7 +183,7 @@ joined('a body over the other hub\'s own limit is -32055', { hubs: [[], ['--max-
   for (const peer of [agent, answered]) peer.drop();
 });
 
-// What looks like a NATS server, and goes once it has said which others there are.
+// Starts what looks like a NATS server. It names these other servers to each client, and closes the connection.
 async function naming(urls) {
   const info = { server_id: 'N', version: '2.9.0', headers: true, max_payload: 1 << 20, connect_urls: urls };
   const server = net.createServer((socket) => socket.on('error', () => {}).end(`INFO ${JSON.stringify(info)}\r\n`));
@@ -197,7 +197,7 @@ test('of the servers that a server names the first are kept, and none without a 
   const server = await naming(['127.0.0.1:0', '[::1]:0', `127.0.0.1:${broker.port}`, ...gone]);
   const hub = await Hub.start(joining(`nats://127.0.0.1:${server.address().port}`));
   await linked(hub);
-  // It was the next one: none of those that are gone was tried.
+  // The broker was the next server that the hub tried: the hub tried none of those that are gone.
   const watch = await hub.peer();
   const { cluster_dials_failed: failed } = (await watch.ask('hub/stats')).result;
   assert.ok(failed <= 2, `${failed} dials failed`);

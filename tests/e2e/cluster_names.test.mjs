@@ -95,7 +95,8 @@ joined('what a program asks of who is at another hub is refused at once', { hubs
   assert.equal((await here.ask('hub/stats')).result.pending, 0);
 });
 
-// Both stand while the hubs are apart. Ages count: each hub's later one is the other's earlier one.
+// Two registrations of one name stand while the hubs are apart. Ages count: each hub's later one is the other's earlier
+// one.
 joined('hubs that were apart agree on the older one', {}, async (x, y, broker) => {
   const replaced = (peer) => peer.find((one) => one.json.method === 'hub/replaced', 'hub/replaced');
   await broker.kill();

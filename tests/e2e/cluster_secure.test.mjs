@@ -42,7 +42,7 @@ async function pair(broker, ...options) {
   await broker.kill();
 }
 
-// What stands where a server should. `greet` is called with each connection.
+// Listens in the place of a server. `greet` is called with each connection.
 async function standIn(greet) {
   const server = net.createServer((socket) => greet(socket.on('error', () => {})));
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -42,7 +42,7 @@ scenario('agents killed in the middle of a frame, deaf, or in full flood', EVERY
   const modes = ['mid-frame', 'deaf', 'flood'];
   const children = await Promise.all(modes.map((mode) => victim(hub, mode, mode)));
   try {
-    // One frame that waits in the queue of who reads nothing, and some that have gone.
+    // For the agent that reads nothing, one frame waits in the queue, and some frames have gone.
     for (const [n, mode] of modes.entries()) source.send(requestText(n, 'm', { targetAgent: mode, filler: 'x'.repeat(200_000) }));
     for (let n = 0; n < 20; n++) assert.equal((await source.ask('m', { targetAgent: 'good' })).result, 'good');
   } finally {

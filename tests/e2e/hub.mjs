@@ -159,7 +159,7 @@ function forms(shards, transports) {
   return several.map((_, at) => [counts[at % counts.length], transports[at % transports.length]]);
 }
 
-// One test for each of these. `run` gets a fresh hub, and the hub must end well afterwards.
+// Defines a test for each form of the scenario. `run` gets a fresh hub, and the hub must end well afterwards.
 export function scenario(name, how, run) {
   const { shards = [1], transports = everywhere, options = [], under = [] } = how;
   scenarioTests(name, forms(shards, transports).map(([count, transport]) => [`${name} (${transport}, --shards ${count})`, async () => {

@@ -14,7 +14,7 @@ const flat = (text) => text.replace(/[\r\n]/g, ' ');
 const PING = '{"jsonrpc":"2.0","id":1,"method":"hub/ping"}';
 const PONG = '{"jsonrpc":"2.0","id":1,"result":null}';
 
-// This body as `receiver` gets it: as it is, or on one line.
+// Returns the body as `receiver` gets it: unchanged, or on one line.
 const seenBy = (receiver, text) => (receiver.wire === WIRE ? flat(text) : text);
 
 async function both(hub) {
@@ -219,7 +219,7 @@ scenario('a reader of lines that is too slow misses events, and is told where', 
   assert.equal((await slow.next()).json.method, 'event');
 });
 
-// Some frames in one write are a run, which is handed on as it lies where it can be.
+// The hub hands a run, which is some frames of one write, on as it lies where that is possible.
 scenario('events: runs of them, with line breaks in some, to readers of both kinds', EVERYWHERE, async (hub) => {
   const readers = [];
   for (let number = 0; number < 8; number++) {

@@ -100,7 +100,7 @@ scenario('a shared server whose section doesn\'t say so asks nobody', SHARED, as
 
 const VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
 
-// Which version the client that asks for one gets.
+// Returns the version that a client gets which asks for `protocolVersion`.
 async function versionOf(hub, protocolVersion) {
   const peer = await hub.peer();
   await peer.ask('hub/attach', { agent: 'server' });

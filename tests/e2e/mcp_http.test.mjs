@@ -374,8 +374,8 @@ web('a slow reader loses notifications, and is closed for what can’t be droppe
   assert.equal((await counts()).closed_slow_readers, 0);
   // Others aren't touched, and neither is the session.
   assert.equal((await (await session.call('where')).end()).answer(1).result.era, 'legacy');
-  // What a server asks can't be dropped. On a quiet machine the questions come faster than a second of silence passes: then the
-  // connection's own bound of 16 MiB closes the reader, behind what both kernels take for it.
+  // A server's question can't be dropped. On a quiet machine the questions come so fast that no second passes in
+  // silence. Then the connection's own bound of 16 MiB closes the reader, beyond what both kernels take.
   const question = { jsonrpc: '2.0', id: 'q', method: 'sampling/createMessage', params: { x } };
   const waiting = session.send({ jsonrpc: '2.0', id: 'w', method: 'wait' }, { Accept: 'application/json' });
   waiting.then((answer) => answer.drop(), () => {});

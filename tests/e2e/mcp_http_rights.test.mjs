@@ -239,7 +239,7 @@ const REFUSING = { transport: 'http', options: ['--config', refusing, '--gate', 
 const REFUSING_USERS = { ...USERS, held: { call: ['*'], hold: ['tool:slow'] } };
 withUsers('calls that no server gets have lines in the journal', REFUSING_USERS, REFUSING, async (hub) => {
   const boss = await known(hub, 'boss', 'tcp');
-  // What each row does gives these lines: [target, tool, outcome, user].
+  // Each row's act makes these lines: [target, tool, outcome, user].
   const row = async (what, act, ...expected) => {
     const before = lines(hub, 'tool').length;
     const codes = await act();
@@ -371,7 +371,7 @@ const late = join(directoryOfUsers, 'late.ini');
 writeFileSync(late, section('one', 'a --late') + section('two', 'c --late'));
 withUsers('the time of a call counts from its arrival', { ...USERS, held: { call: ['*'], hold: ['tool:a'] } }, { transport: 'http', options: ['--config', late, '--gate', 'manual'] }, async (hub) => {
   const boss = await known(hub, 'boss', 'tcp'), bare = { fields: bearer('all') };
-  // Which waits until the hub knows the server's era, and at /mcp those of all.
+  // This call waits until the hub knows the server's era, and at /mcp the eras of all servers.
   assert.equal((await (await sendModern(hub, '/mcp/one', 'tools/call', { name: 'a' }, bare)).end()).status, 200);
   assert.equal((await (await sendModern(hub, '/mcp', 'tools/call', { name: 'nobody' }, bare)).end()).status, 200);
   const peer = await known(hub, 'held', 'tcp');

@@ -6,7 +6,7 @@ import { within } from './peer.mjs';
 export const BOTH = 'application/json, text/event-stream';
 export const OPENING = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'client', version: '1' } };
 
-// One answer: its head, and what has come of its content.
+// An answer: its head, and the part of its content that has come.
 class Answer {
   text = '';
   ended = false;

@@ -25,7 +25,8 @@ export function fourAtOnce() {
   scenariosWait = true;
 }
 
-// Defines the tests of one scenario: each is the arguments of `test`. These tests may share files, so one runs after another.
+// Defines the tests of one scenario: each is the arguments of `test`. The tests of a scenario may share files, so one
+// runs after another.
 export function scenarioTests(name, tests) {
   const define = () => tests.forEach((each) => run(...each));
   if (scenariosWait) together(() => describe(name, { concurrency: 1 }, define));

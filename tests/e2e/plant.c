@@ -1,6 +1,6 @@
-// Does what an attacker would do who has taken the hub over. This library is loaded into the hub (LD_PRELOAD) and acts at SIGUSR1.
-// PLANT names one or more acts, and PLANT_PATH a file. Standard error tells the result of each act: `planted NAME: ` and an errno, 0 when
-// the act succeeded.
+// Does what an attacker would do who has taken the hub over. This library is loaded into the hub (LD_PRELOAD) and acts
+// at SIGUSR1. PLANT names one or more acts, and PLANT_PATH a file. Standard error tells the result of each act:
+// `planted NAME: ` and an errno, 0 when the act succeeded.
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -46,7 +46,7 @@ export class Played {
     clearInterval(this.timer);
   }
 
-  // What hubs say to each other without a frame.
+  // Sends a message of hubs that has no frame.
   tell(hub, kind, json) {
     this.publish(`hub.${hub}.${kind}`, json === undefined ? '' : JSON.stringify(json));
   }
@@ -74,7 +74,7 @@ export class Played {
     this.client.publish(reply, framed(body), '', head(this.hub));
   }
 
-  // What another hub tells this one alone: what stands behind hub.HUB.
+  // Returns the next message of this kind to this hub alone. The kind stands behind hub.HUB in the subject.
   async told(kind) {
     const subject = `${this.root}.hub.${this.hub}.${kind}`;
     return this.client.find((one) => one.subject === subject, kind);

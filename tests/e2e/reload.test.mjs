@@ -190,7 +190,7 @@ test('users and a gate that leave the configuration are named, and stay', async 
   }
 });
 
-// What a hub without a gate would take for a hold it would let pass.
+// A hub without a gate lets pass what a gate would hold.
 test('a hold is judged by the gate that the hub has, whatever the file says since', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'patchbay-reload-'));
   const users = join(directory, 'users');

@@ -80,7 +80,7 @@ async function record(hub, ...args) {
   return { file, requests, entries };
 }
 
-// What both must be alike in.
+// Returns the parts in which both recordings must be alike.
 const told = (entries) => entries.map(({ kind, method, target, bytes, answerBytes, outcome, code, event }) => JSON.stringify({ kind, method, target, bytes, answerBytes, outcome, code, event })).sort();
 
 scenario('a recording of a mixed load, at 1, 10 and max', { shards: [1, 2], transports: ['tcp'] }, async (hub) => {

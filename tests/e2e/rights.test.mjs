@@ -339,7 +339,7 @@ withUsers('refusals are in the journal, with the user', { a: {} }, {}, async (hu
   for (const line of lines) assert.equal(line.source.user, 'a', JSON.stringify(line));
 });
 
-// They end in another second than they began in, wherever the hub's seconds begin.
+// The refusals end in another second than they began in, wherever the hub's seconds begin.
 withUsers('the last refusals without a line are told, though no other comes', { a: {} }, {}, async (hub) => {
   const peer = await known(hub, 'a');
   let count = 0;

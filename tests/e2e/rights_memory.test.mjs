@@ -80,7 +80,7 @@ function* partsOf(file, from, to) {
   }
 }
 
-// Those of these texts that stand there.
+// Returns the texts that stand in the memory of the process.
 function inMemory(pid, texts) {
   const found = new Set(), file = openSync(`/proc/${pid}/mem`, 'r');
   for (const [from, to] of stretches(pid))

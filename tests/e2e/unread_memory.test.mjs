@@ -41,7 +41,7 @@ async function webSocket(hub, ...fields) {
   return socket;
 }
 
-// One that has shown the credential of the user with limits.
+// Has a socket show the credential of the user with limits.
 async function shown(socket) {
   socket.write(frame(token()));
   await once(socket, 'data');

@@ -108,7 +108,8 @@ export class Client extends Stream {
   }
 }
 
-// One request on a connection of its own; what comes back, and whether the connection was closed behind it.
+// Sends a request on a connection of its own. Returns the answer, and whether the hub closed the connection behind the
+// answer.
 export async function alone(hub, bytes, { headOnly = false } = {}) {
   const client = await Client.open(hub);
   client.write(bytes);

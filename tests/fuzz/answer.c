@@ -1,5 +1,5 @@
-// Fuzzes the scanner of answers of HTTP to the hub. The input's first two bytes choose the limits and how the rest is cut. The
-// rest must be read alike whole and cut, in memory of just its size, and no step may be taken back.
+// Fuzzes the scanner of answers of HTTP to the hub. The input's first two bytes choose the limits and how the rest is
+// cut. The rest must be read alike whole and cut, in memory of just its size, and no step may be taken back.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
-// Fuzzes what hubs say to each other. A hub on the simulated kernel is joined through a simulated server. A client of that server
-// says what the input says, as another hub or as nobody, under each subject on which hubs listen; time passes. A peer of the hub
-// asks an agent that the client stands for, and subscribes to events. Whatever was said, the hub goes on: a ping is answered, and the
-// hub ends in good order.
+// Fuzzes what hubs say to each other. A hub on the simulated kernel is joined through a simulated server. A client of
+// that server says what the input says, as another hub or as nobody, under each subject on which hubs listen; time
+// passes. A peer of the hub asks an agent that the client stands for, and subscribes to events. Whatever was said, the
+// hub goes on: a ping is answered, and the hub ends in good order.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

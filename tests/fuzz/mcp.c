@@ -1,7 +1,7 @@
-// Fuzzes MCP over HTTP: the fields and the body of a request, and what the server says behind it. The first byte chooses
-// the path, a session and the shards. Then come lines of the head up to an empty line, the body up to a byte 0x1e, and what
-// the server says, in which `#` is the id of the request that it got. Each answer is HTTP, each event of it is JSON, and
-// the hub gives everything back.
+// Fuzzes MCP over HTTP: the fields and the body of a request, and what the server says behind it. The first byte
+// chooses the path, a session and the shards. Then come lines of the head up to an empty line, the body up to a byte
+// 0x1e, and what the server says, in which `#` is the id of the request that it got. Each answer is HTTP, each event of
+// it is JSON, and the hub gives everything back.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,8 +160,8 @@ static bool words_are_json(void) {
     return true;
 }
 
-// Checks that each event is JSON, as long as the server said nothing else: the hub passes on what lies deep in a body as the body
-// came, without judging it.
+// Checks that each event is JSON, as long as the server said nothing else: the hub passes on what lies deep in a body
+// as the body came, without judging it.
 static void check_events(const uint8_t *text, size_t count) {
     for (const uint8_t *at; (at = memmem(text, count, "\ndata: {", 8));) {
         const uint8_t *end = memchr(at + 1, '\n', count - (size_t)(at + 1 - text));

@@ -1,6 +1,7 @@
-// Fuzzes what taps and lists of pending requests show. The input is the params of hub/tap and hub/pending up to its first
-// line feed, and then the body of a request up to the next, which nobody answers; the rest is said as well. A tap without
-// params sees all that taps may see. The other one is refused, or sees those entries that its pattern of methods matches.
+// Fuzzes what taps and lists of pending requests show. The input is the params of hub/tap and hub/pending up to its
+// first line feed, and then the body of a request up to the next, which nobody answers; the rest is said as well. A tap
+// without params sees all that taps may see. The other one is refused, or sees those entries that its pattern of
+// methods matches.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

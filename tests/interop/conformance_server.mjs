@@ -54,7 +54,7 @@ const SCHEMA_2020_12 = {
   additionalProperties: false,
 };
 
-// What a server of one era asks of its client by a request, in the middle of a call.
+// Asks the client by a request in the middle of a call, as servers of one era do. Returns the text of its answer.
 async function ask(ctx, request, read) {
   try {
     return text(read(await ctx.mcpReq.send(request)));

@@ -37,7 +37,7 @@ async function curl(...args) {
 
 // --- WebSocket
 
-// One kind of client behind the few words that the tests say.
+// The kinds of clients, each behind the few functions that the tests call.
 const clients = {
   ws: (url, protocols) => {
     const socket = new Ws(url, protocols);

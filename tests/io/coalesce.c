@@ -69,7 +69,7 @@ static void it_holds_where_that_saves(void **state) {
     struct shard shard = shard_of(HOLD_NS);
     assert_in_range(play(&shard, 300, MANY_WAKES, FEWER), 150, 250);
     assert_int_equal(shard.coalesce.state, COALESCE_HOLDING);
-    // And it goes on, but for the trials now and then.
+    // The shard goes on holding waits, but for the trials now and then.
     assert_in_range(play(&shard, 10000, MANY_WAKES, FEWER), 9300, 9800);
     assert_int_equal(shard.coalesce.pause_ns, 10000 * MS_NS);
 }

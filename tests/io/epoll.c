@@ -65,7 +65,7 @@ static int refuse_threads(void) {
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-// One write and one sync of a file; the exit status of the process that does it.
+// Has a process write and sync a file once, and returns the exit status of that process.
 static int write_and_sync(const char *path) {
     struct fixture *fixture = fixture_open(LENT);
     struct io_file file;

@@ -291,8 +291,8 @@ struct dialer {
     int refused; // what the first connection that came to nobody got
 };
 
-// A kernel that has found the socket of a path, and is then kept waiting until that is closed, refuses whatever lies there now: so
-// who was refused asks again.
+// A kernel that has found the socket of a path, and is then kept waiting until that is closed, refuses whatever lies
+// there now: so who was refused asks again.
 static int dial_again(const struct dialer *dialer) {
     int connection = listener_dial(dialer->address);
     for (int more = 0; connection == -ECONNREFUSED && more < 3; more++)
@@ -312,7 +312,7 @@ static void *dial_on(void *context) {
     return NULL;
 }
 
-// One after another takes the path over from the one before, and whoever connects reaches one of them.
+// Listeners take the path over, each from the one before. A client that connects reaches one of them.
 static void who_takes_over_listens_already(void **state) {
     struct place *place = *state;
     struct dialer dialer = {.address = &place->address};

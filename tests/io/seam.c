@@ -92,7 +92,7 @@ static void transfer_close(struct transfer *transfer) {
     test_free(transfer->memory);
 }
 
-// One multishot brings a long stream in order; it is armed again only where it ended.
+// A multishot brings a long stream in order, and is armed again only where it ended.
 static void a_stream_arrives_in_order(void **state) {
     struct fixture *fixture = *state;
     int pair[2];

@@ -1,4 +1,5 @@
-// The cipher of records, by whichever library: what one of them seals the other opens, in whatever parts it goes across.
+// The cipher of records, by whichever library: what one of them seals the other opens, in whatever parts it goes
+// across.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -407,7 +407,8 @@ static void records_lost_doubled_or_out_of_order(void **state) {
     }
 }
 
-// The largest one, padded or not; a byte more, of either; and by what the peer has asked for, where padding doesn't count.
+// The largest one, padded or not; a byte more, of either; and by what the peer has asked for, where padding doesn't
+// count.
 static void records_of_the_largest_size(void **state) {
     (void)state;
     static uint8_t text[16384 + 256];

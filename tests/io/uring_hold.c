@@ -15,7 +15,7 @@ struct held {
     int ended;
 };
 
-// One whose waits are held for so long, whatever comes of that (run_for).
+// Opens an io whose waits are held for `hold_ns`, whatever comes of that (run_for).
 static struct held *hold_open(uint64_t hold_ns, bool by_kernel) {
     struct held *held = test_calloc(1, sizeof *held);
     held->fixture = fixture_open(100);

@@ -40,7 +40,8 @@ struct broker_message {
 struct brokers *brokers_open(const struct broker_options *options, struct random *random);
 // All clients must have left.
 void brokers_close(struct brokers *brokers);
-// Calls for each message that a client publishes, before anybody gets it. Where the tap returns false, nobody does: it is lost.
+// Calls for each message that a client publishes, before anybody gets it. Where the tap returns false, nobody does: it
+// is lost.
 void brokers_tap(struct brokers *brokers,
                  bool (*tap)(void *context, const struct broker_client *from,
                              const struct broker_message *message),
@@ -69,8 +70,8 @@ void broker_hear(struct broker_client *client, const void *bytes, size_t count);
 // Takes up to `capacity` of the bytes that wait for it.
 size_t broker_say(struct broker_client *client, void *out, size_t capacity);
 size_t broker_waiting(const struct broker_client *client);
-// Whether the server has ended the connection; what waits may still be read, but of one that was too slow, or killed with
-// its server.
+// Whether the server has ended the connection; what waits may still be read, but of one that was too slow, or killed
+// with its server.
 bool broker_over(const struct broker_client *client);
 // Returns the last fault that the client was told (as "'Unknown Protocol Operation'"); empty: none.
 const char *broker_fault(const struct broker_client *client);

@@ -136,7 +136,8 @@ static struct link_view link_look(const struct shard *shard) {
     return (struct link_view){home->connection && !home->leaving, atomic_load(&shard->hub->link_number)};
 }
 
-// A hub stands still for 1 to 12 s. Where that were 2 s or more, it takes a new link before it reads what came meanwhile.
+// A hub stands still for 1 to 12 s. Where that were 2 s or more, it takes a new link before it reads what came
+// meanwhile.
 static void freeze(uint32_t index) {
     struct site *site = &stage.fleet.sites[index];
     uint64_t ns = random_between(&stage.random, 10, 120) * (SECOND / 10);

@@ -1,5 +1,5 @@
-// The state that the files of the simulator of clusters share. Guests (connections to several hubs) send letters (messages). An
-// oracle judges where each letter may come, and how it may end.
+// The state that the files of the simulator of clusters share. Guests (connections to several hubs) send letters
+// (messages). An oracle judges where each letter may come, and how it may end.
 //
 //   clusters.c           the play: the order of steps, faults, and the end of a run
 //   clusters_speak.c     guests send
@@ -172,8 +172,8 @@ struct order {
     bool is_sure;  // nothing was wrong when the order was given, and its receiver is known
 };
 
-// How a hub's child is shared: like any agent, by several clients (MCP), or with a process for each client. The last kind serves
-// guests of its own hub alone.
+// How a hub's child is shared: like any agent, by several clients (MCP), or with a process for each client. The last
+// kind serves guests of its own hub alone.
 enum kid_kind { KID_PLAIN, KID_MCP, KID_EACH, KID_KINDS };
 
 // A process of a hub's child: what the process has read, and asked its clients.
@@ -270,8 +270,8 @@ void guest_claim(unsigned by, unsigned name);
 void guest_unclaim(unsigned by, unsigned name);
 void guest_send(unsigned by, enum kind kind, enum address address, unsigned name);
 void guest_cancel(void);
-// Sends several requests, one behind the other, and cancels some. A hub sends requests of one turn to another hub together.
-// A burst of many bare requests leaves in packs.
+// Sends several requests, one behind the other, and cancels some. A hub sends requests of one turn to another hub
+// together. A burst of many bare requests leaves in packs.
 void guest_send_several(unsigned by, enum address address, unsigned name);
 // Asks for the agents of all hubs.
 void guest_list(unsigned by);
@@ -290,7 +290,8 @@ bool letter_is_peopled(const struct letter *letter);
 
 // Reads what has come for a guest; false when there was nothing.
 bool guest_hear(unsigned by);
-// Checks, when all is well, that each list that was asked for has come, and that the last one was complete and had all holders.
+// Checks, when all is well, that each list that was asked for has come, and that the last one was complete and had all
+// holders.
 void guest_check_list(unsigned by);
 
 // --- clusters_ends.c
@@ -326,7 +327,8 @@ unsigned rights_generation(unsigned site, int user);
 bool rights_may_be(const struct letter *letter, unsigned site, enum judged judged);
 // Returns whether a letter to a group may go to this agent at a hub, by some edition.
 bool rights_may_reach(const struct letter *letter, unsigned site, unsigned name);
-// Returns whether some edition since `edition` allows a registration; with `allowed` false, whether some edition refuses it.
+// Returns whether some edition since `edition` allows a registration; with `allowed` false, whether some edition
+// refuses it.
 bool rights_may_register(unsigned site, int user, unsigned edition, unsigned name, unsigned offers, int level,
                          bool allowed);
 bool rights_may_hear(unsigned site, int user, unsigned patterns);
@@ -336,7 +338,8 @@ bool rights_is_admin(unsigned site, int user);
 
 // --- clusters_gate.c
 
-// Return whether the hub of the letter's source holds the letter: by some edition since the letter was sent; by each edition.
+// Return whether the hub of the letter's source holds the letter: by some edition since the letter was sent; by each
+// edition.
 bool gate_may_hold(const struct letter *letter);
 bool gate_must_hold(const struct letter *letter);
 // Subscribes the guest to notices of held letters.

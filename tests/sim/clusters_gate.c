@@ -1,5 +1,5 @@
-// Held letters. A letter is held once: at the hub of its target, or at the hub of its source where the letter goes to all. An approver at
-// any hub decides.
+// Held letters. A letter is held once: at the hub of its target, or at the hub of its source where the letter goes to
+// all. An approver at any hub decides.
 #include "tests/sim/clusters.h"
 
 #include <stdio.h>

@@ -217,7 +217,8 @@ static void check_cancel(struct letter *letter) {
         letter_fails("a request is cancelled twice", (unsigned)(letter - stage.letters));
 }
 
-// A cancel names what has come, under the id under which it came: the last such, since a hub that starts again counts anew.
+// A cancel names what has come, under the id under which it came: the last such, since a hub that starts again counts
+// anew.
 static void take_cancel(unsigned by, struct bit id) {
     for (unsigned at = 0; at < STRAYS_KEPT; at++)
         if (bit_is(id, stage.guests[by].strays[at]))

@@ -1,5 +1,5 @@
-// Rights in a cluster, by the model of users (users_model.h). All hubs have one users file, which changes. A hub with another users file
-// is served by no hub.
+// Rights in a cluster, by the model of users (users_model.h). All hubs have one users file, which changes. A hub with
+// another users file is served by no hub.
 #include "tests/sim/clusters.h"
 
 #include <signal.h>

@@ -89,7 +89,8 @@ void fleet_halve(struct fleet *fleet, uint32_t site, bool deaf, bool mute);
 void fleet_freeze(struct fleet *fleet, uint32_t site, uint64_t ns);
 // For so long no beat of the hub reaches anybody; all else that it says does.
 void fleet_lose_beats(struct fleet *fleet, uint32_t site, uint64_t ns);
-// Kills a hub: its connections are reset, and its last bytes never arrive. The caller must have closed the guests' cables.
+// Kills a hub: its connections are reset, and its last bytes never arrive. The caller must have closed the guests'
+// cables.
 void fleet_kill(struct fleet *fleet, uint32_t site);
 // Starts a hub, as a new process.
 void fleet_start(struct fleet *fleet, uint32_t site);

@@ -239,7 +239,8 @@ static void answers_tell_the_truth_whatever_the_disk_does(void **state) {
         play(seed);
 }
 
-// Nothing is approved while no line can tell of it. Within a second of there being room, a line tells how many were lost.
+// Nothing is approved while no line can tell of it. Within a second of there being room, a line tells how many were
+// lost.
 static void while_it_fails_nothing_is_approved(void **state) {
     (void)state;
     for (uint32_t shards = 1; shards <= 2; shards++) {

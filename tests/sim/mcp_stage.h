@@ -136,7 +136,8 @@ struct child_settings *sections_now(void);
 void sections_reload(void);
 // Asks which calls are held.
 void approver_act(void);
-// Takes what the hub has said, and decides on calls that are held: all of them where everybody behaves. Whether anything has come.
+// Takes what the hub has said, and decides on calls that are held: all of them where everybody behaves. Whether
+// anything has come.
 bool approver_hear(void);
 void approver_leave(void);
 
@@ -151,5 +152,6 @@ void users_reload(void);
 // A user has sent a call; and the hub has answered it, though not for want of a credential.
 void users_note_sent(int session);
 void users_note_answered(int session);
-// Checks the lines of calls in the journal: each call that was answered has one or is counted, and refused calls are bounded.
+// Checks the lines of calls in the journal: each call that was answered has one or is counted, and refused calls are
+// bounded.
 void users_check_journal(void);

@@ -85,8 +85,8 @@ static void answers_that_nobody_reads_count(void **state) {
     scene_close(&scene);
 }
 
-// Frames that come one at a time lie in a receive buffer each. An agent that reads nothing keeps the frames, and not their
-// buffers.
+// Frames that come one at a time lie in a receive buffer each. An agent that reads nothing keeps the frames, and not
+// their buffers.
 static void frames_that_wait_leave_their_buffers(void **state) {
     (void)state;
     static struct scene scene;

@@ -306,7 +306,8 @@ static void requests_with_a_token_are_not_packed(void **state) {
     leave_play(&play);
 }
 
-// The agent has not read what came before, of which the kernel has not taken all. Members can be cancelled all the same.
+// The agent has not read what came before, of which the kernel has not taken all. Members can be cancelled all the
+// same.
 static void nothing_is_packed_behind_a_send_under_way(void **state) {
     (void)state;
     enum { WINDOW_BYTES = 2000, NOTE_BYTES = 900, NOTES = 6 };

@@ -273,8 +273,8 @@ static void hang_up(unsigned number) {
     owner->asked = owner->answered = 0;
 }
 
-// An owner does something, unless it waits for an answer. Another's name is taken while nothing else is under way: which of
-// two comes first would be anybody's guess.
+// An owner does something, unless it waits for an answer. Another's name is taken while nothing else is under way:
+// which of two comes first would be anybody's guess.
 static void act(bool is_quiet) {
     unsigned number = random_below(&dice, OWNERS), name = random_below(&dice, NAMES);
     struct owner *owner = &owners[number];

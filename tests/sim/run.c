@@ -265,7 +265,8 @@ static void choose_secure(uint64_t seed, struct profile *profile, struct world_o
     profile->subscribers = 0;
 }
 
-// Turns do so little that most of what comes has to wait for another one. Where times are measured nothing may take any.
+// Turns do so little that most of what comes has to wait for another one. Where times are measured nothing may take
+// any.
 static void choose_turns(uint64_t seed, const struct profile *profile, struct world_options *options) {
     static const struct turn_bounds few = {.read_ns = 20000,
                                            .share_ns = 5000,

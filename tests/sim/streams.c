@@ -368,8 +368,8 @@ static void act(void) {
 
 // --- A pause for ever
 
-// The first viewers have a session each, and pause. As much is streamed to them as the memory holds twice, and a bystander
-// asks meanwhile, who must be answered.
+// The first viewers have a session each, and pause. As much is streamed to them as the memory holds twice, and a
+// bystander asks meanwhile, who must be answered.
 
 static void say_large(unsigned session, unsigned seq) {
     static char body[LARGE_BYTES + 200], text[LARGE_BYTES];

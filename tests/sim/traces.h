@@ -63,7 +63,8 @@ void traces_write(struct talk *wire, const char *fields, const char *body);
 // A word in each credential, which no tapper may ever see.
 #define TAPS_SECRET "secret-credential"
 
-// `has_users`: some of them may not tap. `is_calm`: a tap misses entries only over its rate, or while its tapper doesn't read.
+// `has_users`: some of them may not tap. `is_calm`: a tap misses entries only over its rate, or while its tapper
+// doesn't read.
 void taps_open(bool has_users, bool is_calm);
 // Somebody begins to tap, ends, reads, or reads no more.
 void taps_act(void);

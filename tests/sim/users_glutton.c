@@ -1,5 +1,5 @@
-// A user that fills its half of what the hub keeps for peers (quota.h), and goes on asking for more. No other player knows of the
-// user: where another player is refused for it, the oracle finds fault with the hub.
+// A user that fills its half of what the hub keeps for peers (quota.h), and goes on asking for more. No other player
+// knows of the user: where another player is refused for it, the oracle finds fault with the hub.
 #include "tests/sim/users.h"
 
 #include <stdio.h>
@@ -99,7 +99,8 @@ void glutton_fill(void (*settle)(void)) {
     users_sums.gluttons++;
 }
 
-// Checks that the full user is refused, since it has let nothing go. A smaller registration may still take the last places.
+// Checks that the full user is refused, since it has let nothing go. A smaller registration may still take the last
+// places.
 void glutton_go_on(void (*settle)(void)) {
     unsigned refused = glutton.refused;
     if (!stage.has_glutton)

@@ -1,5 +1,5 @@
-// Rates, by what a user owes of each at least and at most: what passed must have had room, and what was refused none. Time
-// stands still in a burst, so all that it sends is weighed together, in whatever order the hub took it.
+// Rates, by what a user owes of each at least and at most: what passed must have had room, and what was refused none.
+// Time stands still in a burst, so all that it sends is weighed together, in whatever order the hub took it.
 #include "tests/sim/users.h"
 
 enum { OTHERS = 64 }; // messages that count but are no letters: what agents answer

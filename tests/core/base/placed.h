@@ -1,5 +1,5 @@
-// Texts for tests of parsers, laid before an unreadable page, so that a read past the text is a crash. A text of `placed`
-// has exactly its slack between; bytes of the slack would mislead a parser that takes them for text.
+// Texts for tests of parsers, laid before an unreadable page, so that a read past the text is a crash. A text of
+// `placed` has exactly its slack between; bytes of the slack would mislead a parser that takes them for text.
 #pragma once
 
 #include <stdint.h>

@@ -217,7 +217,8 @@ static void add_spelled(struct text *out, const char *bytes) {
     }
 }
 
-// Draws a secret with blanks and quotes among its bytes. Each of its letters is a Z, which no other part of a command has.
+// Draws a secret with blanks and quotes among its bytes. Each of its letters is a Z, which no other part of a command
+// has.
 static void secret_of(char out[16]) {
     static const char bytes[] = "ZZZZ -'\"\\\t:=";
     uint32_t count = 1 + draw(14);

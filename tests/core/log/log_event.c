@@ -103,8 +103,8 @@ static void what_is_not_known_is_left_out(void **state) {
                               "\"event\":\"credential_refused\",\"suppressed\":12,\"message\":\"m\"}\n");
 }
 
-// Each event, each format, texts that grow to five bytes a byte, in little room and in all of it: a line ends in what ends one,
-// and no character is cut.
+// Each event, each format, texts that grow to five bytes a byte, in little room and in all of it: a line ends in what
+// ends one, and no character is cut.
 static void no_line_is_longer_than_it_may(void **state) {
     (void)state;
     static const char *const units[] = {"a", "\"", "\x1b", "\\", "\xf0\x9f\x98\x80", "\xff"};

@@ -1,5 +1,5 @@
-// Answers of HTTP to the hub: read alike whole and byte by byte, by length, in chunks and to the connection's end; what is
-// no answer; limits; and when to come again.
+// Answers of HTTP to the hub: read alike whole and byte by byte, by length, in chunks and to the connection's end; what
+// is no answer; limits; and when to come again.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,8 +22,8 @@ struct result {
     char body[64];
 };
 
-// Scans a text in parts of so many bytes, up to its end or to what decides; `discards`: what has come of the body is taken
-// each time.
+// Scans a text in parts of so many bytes, up to its end or to what decides; `discards`: what has come of the body is
+// taken each time.
 static struct result scan_so(const char *text, size_t part, bool ends, bool discards) {
     static uint8_t bytes[TEXT_BYTES];
     struct http_answer answer = {.status = 0};

@@ -1,5 +1,5 @@
-// The bound of an outbox's count, where --max-queue leaves room for more bytes. So many parcels would take 24 GiB: the test
-// sets the count. peer_close is the test's own (the linker puts it in the place of router/engine/shard/peer.h's).
+// The bound of an outbox's count, where --max-queue leaves room for more bytes. So many parcels would take 24 GiB: the
+// test sets the count. peer_close is the test's own (the linker puts it in the place of router/engine/shard/peer.h's).
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -97,8 +97,8 @@ static void take_core(unsigned side) {
         sched_setaffinity(0, sizeof own, &own);
 }
 
-// Before both sides begin, each looks at the line that the other one is about to write. Then their loads are
-// quick, and their stores, which must first take the line away from the other core, are slow.
+// Before both sides begin, each looks at the line that the other one is about to write. After that the loads of both
+// sides are quick. Their stores are slow, because a store must first take the line away from the other core.
 static void look(void) {
     (void)atomic_load(&hub->shards[SLEEPER]->asleep);
     (void)mailbox_quiet(hub_mailbox(hub, WAKER, SLEEPER));

@@ -1,5 +1,5 @@
-// What a hub subscribes to as its agents come and go: of each name one queue subscription a member, up to a bound. A server as
-// plain as can be keeps it beside, and its own count of members says what is to be there.
+// What a hub subscribes to as its agents come and go: of each name one queue subscription a member, up to a bound. A
+// server as plain as can be keeps it beside, and its own count of members says what is to be there.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -217,7 +217,8 @@ static struct nats_subscription *found(const char *subject) {
     return present;
 }
 
-// Who was asked for is found as long as it is there, and what is known of it stays as long as somebody waits.
+// A name that was asked for is found as long as its agent is there. The knowledge of a name stays as long as somebody
+// waits.
 static void names_are_found_while_they_are_there(void **state) {
     char subject[64];
     (void)state;
@@ -276,7 +277,7 @@ static void members_come_and_go(void **state) {
         assert_int_equal(subscribed("patchbay.c.1.method.w", "g"), at_most(count[2] + count[3]));
         assert_int_equal(subscribed("patchbay.c.1.method.v", "g"), at_most(count[3]));
         assert_int_equal(subscribed("patchbay.c.1.tool.w", "g"), at_most(count[3]));
-        // What a capability's list is called is one, too.
+        // The name of a capability's list is a subject, too.
         assert_int_equal(subscribed("patchbay.c.1.can.tools", "g"), at_most(count[3]));
         assert_int_equal(subscribed_names(), 2 * at_most(count[2] + count[3]) + 3 * at_most(count[3]) +
                                                  2 * (count[1] + count[2] + count[3]));
@@ -319,7 +320,8 @@ static void names_and_claims_are_subscribed_once(void **state) {
     assert_int_equal(subscribed("patchbay.c.1.name.b1", ""), 0);
 }
 
-// A hub whose users file is another one can be asked under the REALM before, for a while; what goes to all isn't heard so.
+// A hub whose users file is another one can be asked under the REALM before, for a while; what goes to all isn't heard
+// so.
 static void the_former_realm_is_served_for_a_while(void **state) {
     (void)state;
     join(1, "{\"methods\":[\"w\"],\"events\":[{\"name\":\"n\"}]}");
