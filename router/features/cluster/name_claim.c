@@ -49,7 +49,8 @@ static void give_up(struct link *link, const struct agent *agent) {
     stats_count(&link->shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_NAMES_YIELDED));
     log_write(LOG_NAME_CONFLICT, LOG_FIELDS(log_bytes(agent->id, agent->id_bytes)),
               "cluster: agent %.*s is held at another hub: given up here", (int)agent->id_bytes, agent->id);
-    registry_yield(link->shard, link->peer->name, agent);
+    if (!registry_yield(link->shard, link->peer->name, agent)) // the next link compares the names again
+        peer_close(link->shard, link->peer, COUNT_CLOSED_NO_MEMORY);
 }
 
 // Decides about a name that two hubs hold. Only the hub with the lesser NODE decides, so that both don't keep the name.
