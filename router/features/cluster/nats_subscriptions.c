@@ -24,8 +24,8 @@ static void let_go(struct nats_subscriptions *presence, struct nats_subscription
     list_remove(&present->link);
     present->is_gone = true;
     for (size_t at = 0; at < NATS_RECENT; at++)
-        if (presence->recent[at].subscription == present)
-            presence->recent[at].sid = 0;
+        if (presence->recent[at] == present)
+            presence->recent_sids[at] = 0;
     if (!present->unanswered)
         quota_give(presence->quota, present);
 }
@@ -35,13 +35,13 @@ struct nats_subscription *nats_subscriptions_find(struct nats_subscriptions *pre
     uint64_t number = 0;
     bool is_number = text_read_digits(bytes + sid.at, sid.bytes, UINT32_MAX, &number) && number > 0;
     size_t place = number % NATS_RECENT;
-    if (is_number && presence->recent[place].sid == number)
-        return presence->recent[place].subscription;
+    if (is_number && presence->recent_sids[place] == number)
+        return presence->recent[place];
     struct nats_subscription *found =
         name_map_get(&presence->by_subject, (const char *)bytes + subject.at, subject.bytes);
     if (is_number && found) {
-        presence->recent[place].sid = number;
-        presence->recent[place].subscription = found;
+        presence->recent_sids[place] = number;
+        presence->recent[place] = found;
     }
     return found;
 }

@@ -24,11 +24,9 @@ struct nats_subscription {
 
 struct nats_subscriptions {
     struct name_map by_subject; // subjects; NULL: no agent here has the name
-    // The subscriptions of ids that messages came under, at the id modulo NATS_RECENT
-    struct {
-        uint64_t sid; // 0: none
-        struct nats_subscription *subscription;
-    } recent[NATS_RECENT];
+    // Subscriptions that messages came under, and their ids, at the id modulo NATS_RECENT; id 0: none
+    struct nats_subscription *recent[NATS_RECENT];
+    uint64_t recent_sids[NATS_RECENT];
     struct list all;  // struct nats_subscription.link
     uint64_t changes; // agents.changes that the subscriptions follow
     uint32_t sids;    // the last id that was used
