@@ -330,6 +330,8 @@ static bool read_head(struct exchange *http) {
     if (memcmp(http->raw, "HTTP/1.1 ", 9) != 0)
         kernel_fail("an answer that is no HTTP: %.*s", (int)bytes, (const char *)http->raw);
     http->status = (unsigned)strtoul((const char *)http->raw + 9, NULL, 10);
+    if (http->status == 503 && !field_of(http->raw, bytes, "Retry-After", &count))
+        kernel_fail("503 doesn't say when to come back: %.*s", (int)bytes, (const char *)http->raw);
     const uint8_t *length = field_of(http->raw, bytes, "Content-Length", &count);
     http->length = length ? strtoul((const char *)length, NULL, 10) : 0;
     http->is_chunked = field_of(http->raw, bytes, "Transfer-Encoding", &count);

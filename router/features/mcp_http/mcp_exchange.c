@@ -43,6 +43,9 @@ static void post(struct shard *shard, uint32_t to, struct mail *mail, unsigned k
     mailbox_post(hub_mailbox(shard->hub, shard->index, to), mail);
 }
 
+// The head of an answer with 503 for want of memory: the client may come back after a second.
+static const char comes_back[] = "Retry-After: 1\r\n";
+
 // --- On the connection's shard
 
 static void give(struct shard *shard, struct mcp_exchange *exchange) {
@@ -98,6 +101,7 @@ void mcp_exchange_take(struct shard *shard, struct http_call *call) {
     if (!exchange || (shard->index != 0 && !pack(shard, call, exchange))) {
         quota_give(&shard->quota, exchange);
         call->exchange->http.closes = true;
+        call->exchange->http.fields = comes_back;
         http_answer(shard, call->exchange, 503, NULL, NULL);
         return;
     }
@@ -192,7 +196,7 @@ static void arrive(struct shard *shard, struct mcp_exchange *exchange) {
         parcel_copy(request, buffer->bytes);
     send_release(shard, request);
     if (!buffer) {
-        mcp_exchange_answer(shard, exchange, 503, NULL, NULL, NULL);
+        mcp_exchange_answer(shard, exchange, 503, comes_back, NULL, NULL);
         return;
     }
     struct frame frame = frame_at(buffer, 0, &exchange->unit);
