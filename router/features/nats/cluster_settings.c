@@ -105,8 +105,10 @@ const char *cluster_settings_read(struct hub_settings *settings, const char *nam
 
 void cluster_settings_drop(struct hub_settings *settings) {
     struct cluster_settings *cluster = settings->cluster.settings;
-    if (cluster)
+    if (cluster) {
         secure_source_drop(cluster->authorities);
+        digest_wipe(cluster, sizeof *cluster); // passwords and tokens of the servers' URLs
+    }
     memory_give(cluster);
     settings->cluster.settings = NULL;
 }
