@@ -25,7 +25,7 @@ static bool put_signature(struct text *out, struct link *link) {
     const struct cluster_settings *settings = link->shard->hub->settings.cluster.settings;
     struct nats_creds creds;
     char key[NKEY_PUBLIC_BYTES + 1] = "", signature[NKEY_SIGNATURE_BYTES + 1] = "";
-    const char *fault = settings->read_creds(settings->creds, &creds);
+    const char *fault = cluster_settings_read_creds(settings, &creds);
     if (!fault && (!nats_creds_sign(&creds, link->nonce, link->nonce_bytes, signature) ||
                    (!creds.jwt[0] && !nats_creds_public(&creds, key))))
         fault = "nothing can be signed with it";

@@ -227,9 +227,9 @@ static const char *parse_creds(int file, struct nats_creds *out) {
                     : "expected one seed of a user's nkey in it: SU and 56 letters and digits";
 }
 
-static const char *read_creds(const char *path, struct nats_creds *out) {
-    assert(path && *path);
-    int file = plain_file_open(path);
+const char *cluster_settings_read_creds(const struct cluster_settings *settings, struct nats_creds *out) {
+    assert(settings->creds[0]);
+    int file = plain_file_open(settings->creds);
     if (file < 0)
         return file == -ENOENT                          ? "expected a file that is there"
                : file == -EISDIR || file == -EOPNOTSUPP ? "expected a regular file"
@@ -245,7 +245,7 @@ static const char *try_creds(const struct cluster_settings *cluster) {
     char signature[NKEY_SIGNATURE_BYTES];
     if (!cluster->creds[0])
         return NULL;
-    const char *fault = read_creds(cluster->creds, &creds);
+    const char *fault = cluster_settings_read_creds(cluster, &creds);
     // A trial signature, with which the TLS library loads all that signing needs before the sandbox hides files
     if (!fault && !nats_creds_sign(&creds, "", 0, signature))
         fault = "expected a seed that signs: the library for TLS refuses this one";
@@ -269,7 +269,6 @@ const char *cluster_settings_prepare(struct hub_settings *settings, char fault[F
         return NULL;
     const char *path = cluster->authorities_path[0] ? cluster->authorities_path : NULL;
     assert(!cluster->authorities);
-    cluster->read_creds = read_creds;
     const char *bad_creds = try_creds(cluster);
     if (bad_creds) {
         snprintf(fault, FEATURE_FAULT_BYTES, "%s: %s", cluster->creds, bad_creds);

@@ -25,9 +25,6 @@ struct cluster_settings {
     char authorities_path[PATH_MAX]; // of the authorities' file; empty: the system's authorities are meant
     struct secure_source *authorities; // for checking servers' certificates; NULL: there are none
     char creds[PATH_MAX];              // path of the credentials' file; empty: there is none
-    // Reads the file with the hub's credentials. Called for each handshake, and nothing is kept. Returns NULL, or
-    // static text that says why the file can't be used.
-    const char *(*read_creds)(const char *path, struct nats_creds *out);
 };
 
 // Returns whether a server can be used safely: it is on this machine, or it is used with TLS and the hub shows
@@ -38,6 +35,10 @@ static inline bool cluster_server_is_safe(const struct cluster_settings *setting
     return address_is_local(&server->address) ||
            (url->secure && (settings->creds[0] || url->password[0] || url->token[0]));
 }
+
+// Reads the hub's credentials from the file at settings->creds, for each handshake anew. Returns NULL, or static text
+// that says why the file can't be used. The caller must wipe *out (nats_creds_wipe).
+const char *cluster_settings_read_creds(const struct cluster_settings *settings, struct nats_creds *out);
 
 // Functions of struct feature.
 const char *cluster_settings_read(struct hub_settings *settings, const char *name, const char *text);
