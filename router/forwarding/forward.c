@@ -335,14 +335,14 @@ static struct parcel *make_request(struct shard *shard, const struct message *me
     return NULL;
 }
 
-// Packs a request that no feature watches and that goes to no child, if its target, or the link to other hubs, is on this
-// shard. Returns false if the request must be sent as a parcel.
+// Packs a request that no feature watches, if its target, or the link to other hubs, is on this shard. Returns false if
+// the request must be sent as a parcel.
 static bool pack_request(struct shard *shard, const struct message *message, const struct agent *agent,
                          const struct remote_target *to, struct pending *pending, uint32_t time_ms) {
     uint64_t target = home_of(shard, agent)->connection;
     assert(message_is_request(message) && pending->used && !pending->has_rare);
     if (!pack_takes(message->frame) || connection_shard(target) != shard->index ||
-        message->audit != MESSAGE_PLAIN || (agent && agent->child) || message_lane(message) != LANE_NORMAL)
+        message->audit != MESSAGE_PLAIN || message_lane(message) != LANE_NORMAL)
         return false;
     struct peer *peer = peer_find(shard, target);
     if (!(to ? !message->frame->added && !remote_target_keeps(shard, to) && send_may_pack(shard, peer)

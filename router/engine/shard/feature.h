@@ -58,9 +58,9 @@ struct request_end {
     unsigned error; // the hub's error (enum error); ERROR_NONE with a result, or if the source gets no answer
 };
 
-// Hooks: X(function, parameters, arguments). The engine calls the function of each feature, in the order of the features'
-// numbers, on the thread of `shard`. A hook may use what the shard and its peers own. It must not block, and must not keep
-// a pointer to a message, whose body is valid during the call.
+// Hooks: X(function, parameters, arguments). The engine calls the function of each feature, in the order of the
+// features' numbers, on the thread of `shard`. A hook may use what the shard and its peers own. A hook must not block.
+// A message and its body are valid during the call: a hook must keep no pointer to them.
 #define FEATURE_HOOKS(X)                                                                                     \
     /* Called at the beginning of each turn, before the shard reads anything. May end requests and send \
      * parcels. */    \
@@ -81,10 +81,10 @@ struct request_end {
      * an error. */    \
     X(end_pending, (struct shard * shard), (shard))                                                          \
     /* Called on a peer's shard when the peer isn't open any more. Ends what the feature has begun for \
-     * the peer. Must bear several calls for one peer. */     \
+     * the peer. May be called several times for one peer. */     \
     X(peer_ended, (struct shard * shard, struct peer * peer), (shard, peer))                                 \
-    /* Called on a peer's shard when the peer is closed and all its requests have ended. Must bear \
-     * several calls for one peer. */         \
+    /* Called on a peer's shard when the peer is closed and all its requests have ended. May be called \
+     * several times for one peer. */         \
     X(peer_left, (struct shard * shard, struct peer * peer), (shard, peer))                                  \
     /* Called before a peer's memory is freed. Must give back what peer_keep has set for the feature. */     \
     X(peer_freed, (struct shard * shard, struct peer * peer), (shard, peer))                                 \
@@ -105,14 +105,14 @@ struct request_end {
       (struct shard * shard, struct home * home, const struct survivors *survivors, uint32_t *ended),        \
       (shard, home, survivors, ended))                                                                       \
     /* Called before a request is made ready for this agent, or with NULL for other hubs: nothing is \
-     * copied yet. A call of request_began or message_refused follows. A feature that watches sets \
-     * *is_watched if request_began must be called for this request. */       \
+     * copied yet. A feature sets *is_watched if it needs a call for this request: then request_began \
+     * or message_refused is called next. */       \
     X(before_request,                                                                                        \
       (struct shard * shard, const struct message *message, const struct agent *agent, bool *is_watched),    \
       (shard, message, agent, is_watched))                                                                   \
     /* Called when a request is in the table of pending requests, before its parcel is queued for this \
-     * agent, or with NULL for other hubs. May mark both. Called for agents that belong to a child \
-     * (agent->child), and where *is_watched was set. The engine may leave out other calls. */     \
+     * agent, or with NULL for other hubs. May mark the pending request and the parcel. Called where \
+     * *is_watched was set in before_request. The engine may leave out other calls. */     \
     X(request_began,                                                                                         \
       (struct shard * shard, const struct message *message, const struct agent *agent,                       \
        struct pending *pending, struct parcel *parcel),                                                      \
@@ -294,10 +294,10 @@ struct feature {
     // Returns NULL, or the name of an option that can't be used, and writes the reason to `fault`.
     const char *(*check_settings)(struct hub_settings *settings, bool insecure,
                                   char fault[FEATURE_FAULT_BYTES]);
-    // Reads the files that the complete settings name: at start, before the sandbox hides files, and for --check. Returns
-    // NULL, or the name of an option whose file can't be used, and writes the reason to `fault`.
+    // Reads the files that the complete settings name: at start, before the sandbox hides files, and for --check.
+    // Returns NULL, or the name of an option whose file can't be used, and writes the reason to `fault`.
     const char *(*prepare_settings)(struct hub_settings *settings, char fault[FEATURE_FAULT_BYTES]);
-    // Frees what the functions above have made for the settings. Must bear several calls.
+    // Frees what the functions above have made for the settings. May be called several times.
     void (*drop_settings)(struct hub_settings *settings);
     // Returns whether the feature must look names up. The program then makes settings->resolvers[number].
     bool (*needs_resolver)(const struct hub_settings *settings);

@@ -516,6 +516,14 @@ static void children_notification(struct shard *shard, const struct message *mes
         child_mux_note(shard, message, agent, parcel);
 }
 
+// Has children_request, and tool_call_began of features/mcp_calls, called for each request to a child.
+static void children_before_request(struct shard *shard, const struct message *message,
+                                    const struct agent *agent, bool *is_watched) {
+    (void)shard;
+    (void)message;
+    *is_watched |= agent && agent->child;
+}
+
 static void children_request(struct shard *shard, const struct message *message, const struct agent *agent,
                              struct pending *pending, struct parcel *parcel) {
     assert(message_is_request(message) && pending->used);
@@ -595,6 +603,7 @@ const struct feature children_feature = {
     .holds_phase = children_hold_phase,
     .before_forward = children_before_forward,
     .peer_freed = children_peer_freed,
+    .before_request = children_before_request,
     .request_began = children_request,
     .notification_forwarded = children_notification,
     .describe_agent = child_agent_describe,

@@ -228,6 +228,7 @@ static void begin_list(struct shard *shard, const struct message *message, const
         pending_mark_rare(pending);
 }
 
+// Called for each request to a child, since features/children asks for that (children_before_request).
 static void tool_call_began(struct shard *shard, const struct message *message, const struct agent *agent,
                             struct pending *pending, struct parcel *parcel) {
     (void)parcel;
