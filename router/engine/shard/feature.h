@@ -84,7 +84,7 @@ struct request_end {
      * the peer. May be called several times for one peer. */     \
     X(peer_ended, (struct shard * shard, struct peer * peer), (shard, peer))                                 \
     /* Called on a peer's shard when the peer is closed and all its requests have ended. May be called \
-     * several times for one peer. */         \
+     * several times for one peer. */     \
     X(peer_left, (struct shard * shard, struct peer * peer), (shard, peer))                                  \
     /* Called before a peer's memory is freed. Must give back what peer_keep has set for the feature. */     \
     X(peer_freed, (struct shard * shard, struct peer * peer), (shard, peer))                                 \
