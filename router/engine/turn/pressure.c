@@ -17,6 +17,7 @@
 #include "core/base/memory.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
+#include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/peer.h"
 
@@ -52,11 +53,14 @@ static bool is_slower(const struct shard *shard, const struct peer *peer, const 
            (longer == 0 && connection_waiting(&peer->connection) > connection_waiting(&other->connection));
 }
 
-static struct peer *slowest(const struct shard *shard, size_t bytes_min) {
+// Returns the slowest reader, or NULL. The end of a send may wait for this shard's next look at the kernel, and a large
+// send lasts. So the kernel is asked whether the peer has taken anything.
+static struct peer *slowest(struct shard *shard, size_t bytes_min) {
     struct peer *worst = NULL;
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
-        if (peer && is_slow(shard, peer, bytes_min) && (!worst || is_slower(shard, peer, worst)))
+        if (peer && is_slow(shard, peer, bytes_min) && (!worst || is_slower(shard, peer, worst)) &&
+            !slow_reader_ask(shard, peer))
             worst = peer;
     }
     return worst;
