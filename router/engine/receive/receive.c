@@ -308,47 +308,48 @@ static void want_rest(struct shard *shard, struct peer *peer) {
 
 static void starve(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_CLOSING);
-    if (!list_empty(&peer->starved))
+    if (!list_empty(&peer->starved) && !receive_is_queued(peer))
         return;
     stats_count(&shard->stats, COUNT_RECEIVE_STARVED);
-    peer->backlogged = true;
+    peer->rationed = true;
+    peer->queued = false;
+    list_remove(&peer->starved);
     list_append(&shard->starved, &peer->starved);
 }
 
 // --- Receives in turn
 //
-// A turn has RECEIVE_BUFFERS_PROVIDED buffers for all peers. A peer that sends more than the hub reads would take
-// several of them in each turn, and other peers would find none. While buffers are short, such a peer is therefore
-// received one arrival at a time. If that arrival was full, the peer queues for its next one. Peers that send little
-// don't queue.
+// All peers share the buffers that the kernel has in a turn. A peer that sends more than the hub reads would take several
+// of them in each turn, and other peers would find none. While buffers are short, such a peer is therefore rationed: it is
+// received one arrival at a time. If that arrival was full, the peer queues for its next receive. A peer that sends little
+// doesn't queue.
 
-// Returns whether receives should be rationed: peers wait for a buffer, or as many arrivals wait to be read as a turn has
-// buffers.
+// Returns whether buffers are short: peers wait for one, or as many arrivals wait to be read as a turn has buffers.
 static bool buffers_are_short(const struct shard *shard) {
-    return !list_empty(&shard->starved) || !list_empty(&shard->backlogged) || shard->share.few_buffers;
+    return !list_empty(&shard->starved) || !list_empty(&shard->receive_queue) || shard->share.few_buffers;
 }
 
-static bool is_queued(const struct peer *peer) {
-    return peer->backlogged && !list_empty(&peer->starved);
+bool receive_is_queued(const struct peer *peer) {
+    return peer->queued && !list_empty(&peer->starved);
 }
 
-bool receive_is_backlogged(const struct shard *shard, const struct io_event *event) {
-    return event->buffer && event->result >= ARRIVAL_BYTES_MAX && buffers_are_short(shard);
+void receive_ration(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    if (event->result > 0 && !receive_is_queued(peer))
+        peer->rationed = event->result >= ARRIVAL_BYTES_MAX && event->buffer && buffers_are_short(shard);
 }
 
-void receive_note_backlog(struct shard *shard, struct peer *peer, const struct io_event *event) {
-    if (event->result <= 0 || is_queued(peer))
+void receive_queue(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    receive_ration(shard, peer, event);
+    if (event->result <= 0 || !peer->rationed || peer->state == PEER_CLOSING || !list_empty(&peer->starved))
         return;
-    peer->backlogged = receive_is_backlogged(shard, event);
-    if (!peer->backlogged || peer->state == PEER_CLOSING || !list_empty(&peer->starved))
-        return;
-    list_append(&shard->backlogged, &peer->starved);
+    peer->queued = true;
+    list_append(&shard->receive_queue, &peer->starved);
     connection_pause(&peer->connection, shard->io);
 }
 
 static enum connection_share share_of(const struct shard *shard, const struct peer *peer) {
     enum connection_share share = shard->settings->users ? identity_share(shard, peer) : SHARE_MANY;
-    return share == SHARE_MANY && peer->backlogged ? SHARE_ONE : share;
+    return share == SHARE_MANY && peer->rationed ? SHARE_ONE : share;
 }
 
 void receive_go_on(struct shard *shard, struct peer *peer) {
@@ -356,7 +357,7 @@ void receive_go_on(struct shard *shard, struct peer *peer) {
     if (peer->state == PEER_CLOSING)
         return;
     peer->connection.share = share_of(shard, peer);
-    if (starves || identity_unread(peer) || is_queued(peer))
+    if (starves || identity_unread(peer) || receive_is_queued(peer))
         connection_pause(&peer->connection, shard->io);
     else
         connection_receive(&peer->connection, shard->io);
@@ -429,7 +430,7 @@ uint32_t receive_arrival(struct shard *shard, struct peer *peer, const struct io
         connection_want(&peer->connection, NULL, 0);
         return cut;
     }
-    receive_note_backlog(shard, peer, event);
+    receive_queue(shard, peer, event);
     buffer_drop(event->buffer);
     if (peer->state != PEER_OPEN)
         forget_unless_direct(peer);
@@ -443,16 +444,16 @@ uint32_t receive_arrival(struct shard *shard, struct peer *peer, const struct io
     return 0;
 }
 
-// Arms the receive of a peer that waited for a buffer. Returns false if the peer has to wait for memory.
-static bool receive_again(struct shard *shard, struct peer *peer) {
+// Arms the receive of a peer that waited. Returns false if the peer goes on waiting, for memory.
+static bool arm_again(struct shard *shard, struct peer *peer) {
     want_rest(shard, peer);
     receive_go_on(shard, peer);
     return list_empty(&peer->starved);
 }
 
-// Arms receives of peers in shard.starved, at most `most`. The others keep their order. Returns how many more may be
-// armed.
-static uint32_t receive_found_none(struct shard *shard, uint32_t most) {
+// Resumes peers in shard.starved: all that wait for memory, and of the others the first `most`. The rest keep their order.
+// Returns how many more may be resumed.
+static uint32_t resume_starved(struct shard *shard, uint32_t most) {
     struct list waited;
     list_init(&waited);
     for (struct list *node; (node = list_take(&shard->starved));)
@@ -461,23 +462,40 @@ static uint32_t receive_found_none(struct shard *shard, uint32_t most) {
         struct peer *peer = list_entry(node, struct peer, starved);
         if (most == 0 && !peer_lacks_room(peer))
             list_append(&shard->starved, node);
-        else if (receive_again(shard, peer) && most > 0)
+        else if (arm_again(shard, peer) && most > 0)
             most--;
     }
     return most;
 }
 
-void receive_starved(struct shard *shard) {
+// The time in the queue doesn't count as the peer's slowness. A peer queues when an arrival has come.
+static void excuse(struct shard *shard, struct peer *peer) {
+    uint32_t queued_ms = shard_since(shard, peer->received_ms),
+             lasted_ms = shard_since(shard, peer->checked_ms);
+    peer->checked_ms += queued_ms < lasted_ms ? queued_ms : lasted_ms;
+    peer->received_ms = shard_tick(shard);
+    peer_rewatch(shard, peer);
+}
+
+static void resume_queued(struct shard *shard, uint32_t most) {
+    for (struct list *node; most > 0 && (node = list_take(&shard->receive_queue)); most--) {
+        struct peer *peer = list_entry(node, struct peer, starved);
+        peer->queued = false;
+        excuse(shard, peer);
+        arm_again(shard, peer);
+    }
+}
+
+void receive_resume(struct shard *shard) {
     shard->receives_due = false;
-    if ((list_empty(&shard->starved) && list_empty(&shard->backlogged)) ||
+    if ((list_empty(&shard->starved) && list_empty(&shard->receive_queue)) ||
         !buffer_pool_can_take(&shard->buffers))
         return;
-    uint32_t left = receive_found_none(shard, shard_buffers_provided(shard)), waiting = shard->share.waiting;
-    // Half of the buffers that are left are for peers that don't queue. One of the queue is always read.
-    uint32_t most = left > waiting + 2 ? (left - waiting) / 2 : 1;
-    for (struct list *node; most > 0 && (node = list_take(&shard->backlogged)); most--)
-        receive_again(shard, list_entry(node, struct peer, starved));
-    shard->receives_due = most == 0 || left == 0;
+    uint32_t left = resume_starved(shard, shard_buffers_now(shard)), waiting = shard->share.waiting;
+    // Peers that don't queue may need buffers, too, so the queue gets half of what is left. One peer of the queue is
+    // always resumed, so that the queue moves.
+    resume_queued(shard, left > waiting + 2 ? (left - waiting) / 2 : 1);
+    shard->receives_due = !list_empty(&shard->receive_queue) || (left == 0 && !list_empty(&shard->starved));
 }
 
 void receive_switch(struct shard *shard, struct peer *peer, const struct transport *transport) {

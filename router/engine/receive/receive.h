@@ -18,12 +18,14 @@ void receive_overload(struct shard *shard, struct peer *peer);
 void receive_cut_off(struct shard *shard, struct peer *peer, enum counter counter);
 // Arms the peer's next receive, if the peer is to be read.
 void receive_go_on(struct shard *shard, struct peer *peer);
-// Returns whether the arrival is full while buffers are short. The peer must then wait for its next arrival.
-bool receive_is_backlogged(const struct shard *shard, const struct io_event *event);
-// Queues a peer for its next receive if the arrival was full while others wait for a buffer.
-void receive_note_backlog(struct shard *shard, struct peer *peer, const struct io_event *event);
-// Arms the receives of peers that found no buffer, and of some that queue, if there are buffers now.
-void receive_starved(struct shard *shard);
+// Decides by an arrival whether the peer is rationed: received one arrival at a time, since buffers are short.
+void receive_ration(struct shard *shard, struct peer *peer, const struct io_event *event);
+// Does the same, and lets a rationed peer queue for its next receive.
+void receive_queue(struct shard *shard, struct peer *peer, const struct io_event *event);
+// Returns whether the peer queues. Meanwhile the time-outs of the peer's frame and of idleness don't run.
+bool receive_is_queued(const struct peer *peer);
+// Arms receives of peers that wait for a buffer or queue, as far as there are buffers.
+void receive_resume(struct shard *shard);
 // Handles the event of watching a peer that has half-closed.
 void receive_watched(struct shard *shard, struct peer *peer, const struct io_event *event);
 // Gives the peer another transport from the next unit on, also for bytes that have arrived already. Must be called from

@@ -79,6 +79,7 @@ static void wait_for_turn(struct shard *shard, struct peer *peer) {
     connection_put_off(&peer->connection);
     connection_pause(&peer->connection, shard->io);
     list_remove(&peer->starved);
+    peer->queued = false;
     list_append(&shard->shaking, &peer->starved);
 }
 
@@ -87,7 +88,7 @@ uint32_t tls_receive_event(struct shard *shard, struct peer *peer, struct io_eve
     assert(connection->secure && peer->state <= PEER_CLOSING);
     bool full = shard->shakes >= SHAKES_A_TURN_MAX || !list_empty(&shard->shaking);
     connection_received_records(connection, event);
-    receive_note_backlog(shard, peer, event);
+    receive_queue(shard, peer, event);
     buffer_drop(event->buffer);
     if (peer->state == PEER_CLOSING)
         return 0;

@@ -12,8 +12,9 @@ enum {
     LATE_TICK_MS = 64,
     LOOK_MS = SLOW_READER_MS / 4,
     QUIET_LOOKS = QUIET_READER_MS / LOOK_MS,
-    STEADY_LOOKS = STEADY_READER_MS / LOOK_MS, // fits peer.looks
+    STEADY_LOOKS = STEADY_READER_MS / LOOK_MS,
 };
+static_assert(STEADY_LOOKS < 1 << 7, "fits peer.looks");
 
 uint64_t slow_reader_bytes_max(const struct shard *shard) {
     uint64_t max = 4 * shard_limits(shard)->queue_bytes_max;

@@ -72,10 +72,11 @@ struct peer {
     bool spread : 1;                // `to_send` is in shard.spreading.waiting, not in shard.to_send
     unsigned spread_round : 9;      // the round in which the present send of a fan-out began (send.c); or 0
     enum governance governance : 3; // the level that initialize gave
-    unsigned looks : 8;             // looks in a row that found no more bytes taken (slow_reader.c)
+    unsigned looks : 7;             // looks in a row that found no more bytes taken (slow_reader.c)
     // The hub reads no messages until the peer reads (queue_limit_pauses_reads)
     bool reads_paused : 1;
-    bool backlogged : 1; // found no buffer, or sent a full arrival while buffers were short (receive.c)
+    bool rationed : 1; // received one arrival at a time, since buffers were short (receive.c)
+    bool queued : 1;   // `starved` is, or was last, in shard.receive_queue
 
     // The unit that is coming in (receive.c).
     struct unit unit;
@@ -109,7 +110,8 @@ struct peer {
 
     // In shard.to_send or spreading.waiting while the outbox may have messages to send
     struct list to_send;
-    struct list starved;     // in shard.starved or shard.backlogged while the peer waits for a receive buffer
+    struct list
+        starved; // in shard.starved, shard.receive_queue or shard.shaking while the peer waits to be read
     struct list by_teardown; // in shard.slow_readers while the reader is watched, in shard.closing in CLOSING
     struct peer *ending;     // the next in shard.teardown; the last has itself; NULL: the peer isn't in there
 };

@@ -56,6 +56,11 @@ uint32_t shard_buffers_provided(const struct shard *shard) {
                                    shard->hub->settings.shard_count);
 }
 
+uint32_t shard_buffers_now(const struct shard *shard) {
+    uint32_t all = shard_buffers_provided(shard);
+    return shard->share.few_buffers ? all / 4 : all;
+}
+
 static void init_tables(struct shard *shard) {
     struct hub *hub = shard->hub;
     shard->features = hub->features;
@@ -90,7 +95,7 @@ static void init_tables(struct shard *shard) {
     list_init(&shard->share.fresh);
     list_init(&shard->share.in_deficit);
     list_init(&shard->starved);
-    list_init(&shard->backlogged);
+    list_init(&shard->receive_queue);
     list_init(&shard->shaking);
     list_init(&shard->slow_readers);
     list_init(&shard->abandoned);
@@ -229,7 +234,7 @@ int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char *
 void shard_close(struct shard *shard) {
     close_features(shard);
     assert(shard->magic == SHARD_MAGIC && shard->peers.count == 0 && !shard->own_mail);
-    assert(list_empty(&shard->to_send) && list_empty(&shard->starved) && list_empty(&shard->backlogged) &&
+    assert(list_empty(&shard->to_send) && list_empty(&shard->starved) && list_empty(&shard->receive_queue) &&
            list_empty(&shard->slow_readers));
     assert(list_empty(&shard->spreading.waiting) && list_empty(&shard->share.fresh));
     assert(list_empty(&shard->share.in_deficit) && !shard->share.waiting && !shard->share.count);

@@ -156,10 +156,10 @@ struct shard {
     struct turn_bounds bounds;
     struct spreading spreading;
     struct share share;
-    struct list starved; // of struct peer.starved: peers that wait for a receive buffer
-    // Of struct peer.starved: peers that sent a full arrival while buffers were short, and queue for the next (receive.c)
-    struct list backlogged;
-    bool receives_due; // peers wait for a receive that the next turn may arm
+    struct list starved; // of struct peer.starved: peers that wait for a receive buffer, or for memory
+    // Of struct peer.starved: rationed peers that wait for their turn to be received (receive.c)
+    struct list receive_queue;
+    bool receives_due; // the next turn can resume peers that wait
     // Of struct peer.starved: peers whose TLS handshake waits for a turn (tls_receive.c)
     struct list shaking;
     uint32_t shakes;          // steps of TLS handshakes in this turn
@@ -259,6 +259,8 @@ void shard_set_link(struct shard *shard, uint64_t connection);
 bool shard_take_settings(struct shard *shard);
 // Returns how many buffers the shard provides to the kernel, by the settings.
 uint32_t shard_buffers_provided(const struct shard *shard);
+// Returns how many of these buffers the kernel may have in this turn: a quarter while many arrivals wait to be read.
+uint32_t shard_buffers_now(const struct shard *shard);
 
 // Wakes another shard if that shard sleeps. The wake takes effect when this shard hands its work to the kernel.
 void shard_wake(struct shard *shard, uint32_t other);

@@ -48,8 +48,8 @@ void peer_timeouts_expired(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_CLOSING && !timer_armed(&peer->timer));
     if (peer_lingers(peer) || peer->state == PEER_SHUT)
         peer_close(shard, peer, COUNTER_NONE);
-    else if (read_fairness_hold(peer))
-        return; // the timer is armed again when the arrivals are read
+    else if (read_fairness_hold(peer) || receive_is_queued(peer))
+        return; // the timer is armed again when the arrivals are read, or the peer is resumed
     else if (peer->state == PEER_OPEN && peer->partial)
         frame_expired(shard, peer);
     else if (is_idle(shard, peer))

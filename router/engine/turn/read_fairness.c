@@ -227,8 +227,8 @@ static bool put_off(struct shard *shard, struct peer *peer, const struct io_even
     if (event->result > 0)
         peer->received_ms = shard_tick(shard);
     stats_count(&shard->stats, COUNT_ARRIVALS_PUT_OFF);
-    peer->backlogged = receive_is_backlogged(shard, event);
-    if (peer->backlogged || deficit->count == PAUSE_AT)
+    receive_ration(shard, peer, event);
+    if (peer->rationed || deficit->count == PAUSE_AT)
         connection_pause(&peer->connection, shard->io);
     return true;
 }
@@ -322,14 +322,13 @@ bool read_fairness_go_on(struct shard *shard) {
     return false;
 }
 
-void read_fairness_supply(struct shard *shard) {
+void read_fairness_provide(struct shard *shard) {
     struct share *share = &shard->share;
-    uint32_t all = shard_buffers_provided(shard), few = all / 4;
-    bool is_few = share->waiting >= (share->few_buffers ? few : all);
+    bool is_few = share->waiting >= shard_buffers_now(shard);
     if (is_few == share->few_buffers)
         return;
     share->few_buffers = is_few;
-    io_provide_buffers(shard->io, is_few ? few : all);
+    io_provide_buffers(shard->io, shard_buffers_now(shard));
 }
 
 bool read_fairness_wait(const struct shard *shard) {

@@ -196,7 +196,7 @@ static void expire(struct shard *shard) {
 
 static uint64_t deadline_ns(const struct shard *shard) {
     uint64_t next_ms = wheel_next(&shard->wheel);
-    if ((!list_empty(&shard->starved) || !list_empty(&shard->backlogged)) &&
+    if ((!list_empty(&shard->starved) || !list_empty(&shard->receive_queue)) &&
         shard_now_ms(shard) + STARVED_PAUSE_MS < next_ms)
         next_ms = shard_now_ms(shard) + STARVED_PAUSE_MS;
     uint64_t next_ns = next_ms > UINT64_MAX / 1000000 ? UINT64_MAX : next_ms * 1000000;
@@ -281,7 +281,7 @@ bool turn_take(struct shard *shard) {
     take_events(shard);
     while (read_fairness_go_on(shard))
         peer_teardown_carry_out(shard);
-    read_fairness_supply(shard);
+    read_fairness_provide(shard);
     enum hub_phase phase = hub_phase(shard->hub); // before the mail, which was posted before this phase began
     inbox_read(shard);
     if (shard->review_due)
@@ -303,7 +303,7 @@ bool turn_take(struct shard *shard) {
     peer_teardown_carry_out(shard);
     pressure_relieve(shard);
     peer_teardown_carry_out(shard);
-    receive_starved(shard);
+    receive_resume(shard);
     peer_teardown_carry_out(shard);
     peer_teardown_reap(shard);
     journal_turn(shard);
