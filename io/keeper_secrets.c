@@ -11,7 +11,7 @@
 #include "core/log/secret_variant.h"
 #include "io/plain_file.h"
 
-enum { FILE_BYTES_MAX = 64 << 10 };
+enum { FILE_BYTES_MAX = 64 << 10, WORD_LETTERS_MAX = 8 };
 
 struct secrets {
     char *texts;
@@ -36,6 +36,16 @@ static void add(void *secrets, const char *text, size_t count) {
     add_spelling(secrets, text, count);
     if (count >= LOG_SECRET_BYTES_MIN)
         secret_variants(text, count, add_spelling, secrets);
+}
+
+// Adds a part that --print-config hides. A part of a few small letters may be an ordinary word, as in `--auth none`. Such
+// a word isn't hidden, since the lines of all children would lack it.
+static void add_part(void *secrets, const char *text, size_t count) {
+    size_t letters = 0;
+    while (letters < count && text[letters] >= 'a' && text[letters] <= 'z')
+        letters++;
+    if (letters < count || count > WORD_LETTERS_MAX)
+        add(secrets, text, count);
 }
 
 // Adds each line of a secret by itself, because a log has lines. A key in PEM has several.
@@ -67,7 +77,7 @@ static void add_file(struct secrets *secrets, const char *path) {
 bool keeper_secrets_read(const struct keeper_texts *command, char **texts, size_t *bytes) {
     struct secrets secrets = {NULL, 0, false};
     const char *variables = command->variables;
-    secrets.failed = !log_find_command_secrets(command->words, command->word_count, add, &secrets);
+    secrets.failed = !log_find_command_secrets(command->words, command->word_count, add_part, &secrets);
     for (uint32_t left = command->variable_count; left > 0; left--, variables += strlen(variables) + 1) {
         const char *value = strchr(variables, '=');
         assert(*variables == 'P' || value);

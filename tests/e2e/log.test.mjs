@@ -290,10 +290,10 @@ sys.stderr.flush()
 sys.stdin.read()
 `);
   const config = at('encoded.ini', `[child given]\ncommand = python3 ${program}\nset KEY = ${key}\n[child other]\ncommand = python3 ${program} '${key.replaceAll("'", "'\\''")}'
-[child own]\ncommand = sh -c 'for word; do echo "$word" >&2; done; echo done >&2; exec cat' sh --token s3cret-a -u me:s3cret-b 'X-Api-Key: s3cret c' --url=x://u:s3cret-d@h plain\n`);
+[child own]\ncommand = sh -c 'for word; do echo "$word" >&2; done; echo done >&2; exec cat' sh --token s3cret-a -u me:s3cret-b 'X-Api-Key: s3cret c' --url=x://u:s3cret-d@h --auth none plain\n`);
   const { said } = await run(['--log', 'json', '--config', config], ({ says }) => says(/(?=[^]*given: done)(?=[^]*other: done)(?=[^]*own: done)/));
   const lines = judge(said, 'json').filter(({ event }) => event === 'child_said').map(({ line }) => line);
   assert.equal(lines.filter((line) => line.startsWith('< ') && line.includes('***')).length, 16, said);
-  assert.deepEqual(lines.filter((line) => /^(\*\*\*|X-|--|-u|plain)/.test(line)), ['--token', '***', '-u', '***', 'X-Api-Key: ***', '--url=x://***@h', 'plain'], said);
+  assert.deepEqual(lines.filter((line) => /^(\*\*\*|X-|--|-u|none|plain)/.test(line)), ['--token', '***', '-u', '***', 'X-Api-Key: ***', '--url=x://***@h', '--auth', 'none', 'plain'], said);
   for (const line of lines) assert.doesNotMatch(line, /s3cr|733363|zM2Ny|czNj|M3Jid/i, line);
 });
