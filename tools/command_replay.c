@@ -22,8 +22,8 @@ static bool read_speed(const char *text, double *speed) {
         return true;
     }
     *speed = strtod(text, &end);
-    return *text >= '0' && *text <= '9' && *end == '\0' && isfinite(*speed) && *speed > 0 &&
-           *speed <= SPEED_MAX;
+    return *text >= '0' && *text <= '9' && text[strspn(text, "0123456789.")] == '\0' && *end == '\0' &&
+           isfinite(*speed) && *speed > 0 && *speed <= SPEED_MAX;
 }
 
 static bool read_arguments(int argc, char **argv, struct replay_plan *plan, const char **path, bool *json) {

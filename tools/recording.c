@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/agents/agent.h"
 #include "core/base/buffer.h"
 #include "core/base/memory.h"
 #include "core/base/siphash.h"
@@ -127,18 +128,21 @@ static bool has_number(const struct line *line, struct span entry, const char *k
     return item.type == JSON_NUMBER && json_number_whole(line->bytes, item.value, &number);
 }
 
-static int64_t signed_member(const struct line *line, struct span entry, const char *key) {
-    struct json_item item = json_member(line->bytes, entry, key);
+// Reads the code of an entry; 0: the entry has none. Returns false if the code is no whole number of 64 bits.
+static bool read_code(const struct line *line, struct span entry, int64_t *code) {
+    struct json_item item = json_member(line->bytes, entry, "code");
     uint64_t number = 0;
+    *code = 0;
     if (item.type != JSON_NUMBER) {
-        return 0;
+        return item.type == JSON_NONE;
     }
     bool is_negative = line->bytes[item.value.at] == '-';
     struct span digits = {item.value.at + is_negative, item.value.bytes - is_negative};
     if (!json_number_whole(line->bytes, digits, &number) || number > INT64_MAX) {
-        return 0;
+        return false;
     }
-    return is_negative ? -(int64_t)number : (int64_t)number;
+    *code = is_negative ? -(int64_t)number : (int64_t)number;
+    return true;
 }
 
 // Copies a message's body and looks it up. Returns NULL, or the fault.
@@ -195,6 +199,10 @@ static const char *add_end(struct recording *recording, const struct line *line,
     if (!is_number_or_none(line, entry, "answerBytes", ANSWER_BYTES_MAX)) {
         return "the entry has no such number of answerBytes";
     }
+    int64_t code;
+    if (!read_code(line, entry, &code)) {
+        return "the code of the entry is no whole number";
+    }
     struct recorded_end *ends =
         grow(recording->ends, &recording->end_capacity, recording->end_count, sizeof *ends);
     if (ends == NULL) {
@@ -208,7 +216,7 @@ static const char *add_end(struct recording *recording, const struct line *line,
         .target = target != NULL ? target->index : RECORDING_NONE,
         .is_error = is_error,
         .answer_bytes = (uint32_t)answer_bytes,
-        .code = signed_member(line, entry, "code"),
+        .code = code,
         .target_us = target_us,
         .whole_us = target_us + json_member_whole(line->bytes, entry, "queueUs") +
                     json_member_whole(line->bytes, entry, "hubUs"),
@@ -225,8 +233,40 @@ static bool is_kind(const struct line *line, struct json_item kind) {
     return is_known;
 }
 
+// Returns whether an outcome is one that a hub gives to this kind of message. Only the first entry of a request has null.
+static bool is_outcome(const struct line *line, struct json_item outcome, bool is_request) {
+    static const char *const of_requests[] = {"result",    "error",       "refused",    "timed_out",
+                                              "cancelled", "source_left", "target_left"};
+    static const char *const of_others[] = {"delivered", "dropped", "refused"};
+    const char *const *names = is_request ? of_requests : of_others;
+    size_t count =
+        is_request ? sizeof of_requests / sizeof *of_requests : sizeof of_others / sizeof *of_others;
+    bool is_known = is_request && outcome.type == JSON_NULL;
+    for (size_t at = 0; outcome.type == JSON_STRING && at < count; at++) {
+        is_known |= json_string_is(line->bytes, outcome.value, names[at]);
+    }
+    return is_known;
+}
+
 static bool is_text_or_none(struct json_item item) {
     return item.type == JSON_NONE || item.type == JSON_STRING;
+}
+
+// Returns whether the entry has no such member, or the name of a peer: an agentId, # and a connection's number, or @ and
+// a capability.
+static bool is_peer_or_none(const struct line *line, struct span entry, const char *key) {
+    char name[RECORDING_NAME_BYTES_MAX];
+    if (json_member(line->bytes, entry, key).type == JSON_NONE) {
+        return true;
+    }
+    size_t bytes = json_member_text(line->bytes, entry, key, name, sizeof name);
+    if (bytes == SIZE_MAX || bytes == 0) {
+        return false;
+    }
+    if (name[0] == '#') {
+        return bytes > 1 && strspn(name + 1, "0123456789") >= bytes - 1;
+    }
+    return name[0] == '@' ? bytes > 1 : agent_id_valid(name, bytes);
 }
 
 // Takes an entry. A request has two entries, the first with the body and without an outcome. Every other message has
@@ -236,11 +276,15 @@ static const char *take_entry(struct recording *recording, const struct line *li
     struct json_item outcome = json_member(line->bytes, entry, "outcome");
     struct json_item body = json_member(line->bytes, entry, "body");
     struct json_item kind = json_member(line->bytes, entry, "kind");
-    bool is_known = outcome.type == JSON_STRING || outcome.type == JSON_NULL;
-    is_known &= is_kind(line, kind) && is_text_or_none(body) &&
-                is_text_or_none(json_member(line->bytes, entry, "target"));
-    if (!has_number(line, entry, "time") || !has_number(line, entry, "n") || !is_known) {
+    if (!has_number(line, entry, "time") || !has_number(line, entry, "n") || !is_kind(line, kind) ||
+        !is_text_or_none(body) || !is_text_or_none(json_member(line->bytes, entry, "target"))) {
         return no_entry;
+    }
+    if (!is_outcome(line, outcome, json_string_is(line->bytes, kind.value, "request"))) {
+        return "no message of this kind has this outcome";
+    }
+    if (!is_peer_or_none(line, entry, "source") || !is_peer_or_none(line, entry, "target")) {
+        return "the source or target is no agentId and no connection";
     }
     const struct recorded_peer *target = peer_of(recording, line, entry, "target", &fault);
     if (fault == NULL && body.type == JSON_STRING) {
@@ -311,7 +355,9 @@ static const char *take_line(struct recording *recording, const struct line *lin
     }
     if (has_number(line, value, "recorded")) {
         *has_ended = true;
-        return NULL;
+        return json_member_whole(line->bytes, value, "recorded") == line->number - 2
+                   ? NULL
+                   : "the number of entries before this line isn't \"recorded\"";
     }
     return take_entry(recording, line, value);
 }
@@ -329,6 +375,10 @@ static const char *read_all(struct recording *recording, FILE *file, struct line
     if (fault == NULL && line->number == 0) {
         line->number = 1;
         fault = "this is no recording";
+    }
+    if (fault == NULL && !has_ended) {
+        line->number++;
+        fault = "the recording is cut: its closing line {\"recorded\":N,\"missed\":M} is missing";
     }
     return fault;
 }

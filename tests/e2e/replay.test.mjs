@@ -124,6 +124,13 @@ scenario('files that are no recording, and arguments that mean nothing', { shard
     [`${HEAD}\n${request} x\n`, 2, /no entry/], [`${HEAD}\n${entry({ bytes: body.length, body, source: undefined })}\n`, 2, /no entry/],
     [`${HEAD}\n${entry({ bytes: 9, body })}\n`, 2, /isn't whole/], [`${HEAD}\n${entry({ bytes: 2, body: '{}' })}\n`, 2, /no request/],
     [`${HEAD}\n{"recorded":0,"missed":0}\n${request}\n`, 3, /has ended/],
+    [`${HEAD}\n`, 2, /closing line/], [`${HEAD}\n${request}\n`, 3, /closing line/], // cut, as by the recorder's end
+    ...[0, 2, 99].map((recorded) => [`${HEAD}\n${request}\n{"recorded":${recorded},"missed":0}\n`, 3, /number of entries/]),
+    ...[{ outcome: 'foo' }, { outcome: 'delivered' }, { kind: 'notification' }, { kind: 'event', outcome: null }]
+      .map((more) => [`${HEAD}\n${request}\n${entry({ outcome: 'result', ...more })}\n`, 3, /outcome/]),
+    ...['"x"', '1180591620717411303424', '1.5', 'null'].map((code) => [`${HEAD}\n${entry({ outcome: 'error' }).replace(/}$/, `,"code":${code}}`)}\n`, 2, /code/]),
+    ...['', 'a b', '#', '#x', '@', 'x'.repeat(256)].flatMap((name) => [{ target: name }, { source: name }])
+      .map((more) => [`${HEAD}\n${entry({ outcome: 'result', ...more })}\n`, 2, /source or target/]),
     ...[{ answerBytes: 2 ** 40 }, { answerBytes: -1 }, { answerBytes: 'x' }, { targetUs: -1 }, { queueUs: 1e18 }, { hubUs: 1.5 }]
       .map((more) => [`${HEAD}\n${request}\n${entry({ outcome: 'result', ...more })}\n`, 3, /can't be|no such number/]),
     ...[{ kind: 'x' }, { kind: 7 }, { body: 7 }, { target: 7 }].map((more) => [`${HEAD}\n${entry({ outcome: 'result', ...more })}\n`, 2, /no entry/]),
@@ -136,7 +143,7 @@ scenario('files that are no recording, and arguments that mean nothing', { shard
   }
   assert.equal((await replay(hub, join(hub.directory, 'none'))).status, 2);
   writeFileSync(file, `${HEAD}\n${request}\n{"recorded":1,"missed":0}\n`);
-  for (const args of [[], [file, file], [file, '--speed', '0'], [file, '--speed', '-1'], [file, '--speed', 'x'], [file, '--speed', 'inf'], [file, '--other']])
+  for (const args of [[], [file, file], [file, '--speed', '0'], [file, '--speed', '-1'], [file, '--speed', 'x'], [file, '--speed', 'inf'], [file, '--speed', '0x10'], [file, '--speed', '1e1'], [file, '--other']])
     assert.equal((await replay(hub, ...args)).status, 2, args.join(' '));
   const refused = await replay(hub, file); // nobody is there: that is an answer
   assert.equal(refused.status, 0);
@@ -145,7 +152,7 @@ scenario('files that are no recording, and arguments that mean nothing', { shard
 
 scenario('not all is answered: an interrupt, a hub that goes, a target whose name is taken', { shards: [1], transports: ['tcp'] }, async (hub) => {
   const file = join(hub.directory, 'recording');
-  writeFileSync(file, `${HEAD}\n${request}\n${entry({ n: 2, bytes: body.length, body })}\n${JSON.stringify({ time: 1, n: 1, kind: 'request', method: 'm', source: '#1', target: 'b', outcome: 'result', targetUs: 1 })}\n`);
+  writeFileSync(file, `${HEAD}\n${request}\n${entry({ n: 2, bytes: body.length, body })}\n${JSON.stringify({ time: 1, n: 1, kind: 'request', method: 'm', source: '#1', target: 'b', outcome: 'result', targetUs: 1 })}\n{"recorded":3,"missed":0}\n`);
   const target = await hub.agent('b');
   const taken = await replay(hub, file, '--serve');
   assert.deepEqual([taken.status, taken.out], [1, '']);
