@@ -29,6 +29,7 @@ enum {
     EVENTS_MAX = 64,
     US_NS = 1000,
     MS_NS = 1000000,
+    LEAVE_NS = 2000000000, // the wait for an answer to agent/unregister
 };
 
 // The sending of a message of the recording.
@@ -41,6 +42,7 @@ struct flight {
 struct player {
     struct client client;
     bool is_open, is_writing; // is_writing: epoll waits until more can be written
+    bool is_registered;       // the hub has the target that the connection plays
     struct text out;          // framed messages, of which `sent` bytes are written
     size_t sent;
     uint32_t under_way;
@@ -443,6 +445,7 @@ static enum status register_agent(struct replay *replay, int32_t index) {
         output_line(stderr, answer.body.bytes + answer.value.at, answer.value.bytes);
         return STATUS_REFUSED;
     }
+    replay->players[index].is_registered = true;
     return STATUS_DONE;
 }
 
@@ -513,8 +516,31 @@ static enum status begin(struct replay *replay) {
     return status;
 }
 
+// Unregisters the targets, so that their names are free once the command has ended. Waits up to LEAVE_NS for an answer;
+// without one, the connections' ends free the names later.
+static void unregister_agents(struct replay *replay) {
+    const struct recording *recording = replay->plan->recording;
+    int error = 0;
+    for (size_t index = 0; index < recording->peer_count && replay->players != NULL && error == 0; index++) {
+        struct player *player = &replay->players[index];
+        struct client_answer answer;
+        struct text params = {0};
+        if (!player->is_open || !player->is_registered || player->sent < player->out.length) {
+            continue;
+        }
+        text_put(&params, "{\"agentId\":");
+        text_string(&params, recording->peers[index]->name, recording->peers[index]->name_bytes);
+        text_add(&params, "}", sizeof "}");
+        client_set_deadline(&player->client, LEAVE_NS);
+        error =
+            params.failed ? -ENOMEM : client_call(&player->client, "agent/unregister", params.bytes, &answer);
+        text_deinit(&params);
+    }
+}
+
 static void end(struct replay *replay) {
     const struct recording *recording = replay->plan->recording;
+    unregister_agents(replay);
     for (size_t at = 0; at < recording->count && replay->flights != NULL; at++) {
         if (replay->flights[at].by_id.link != NULL) {
             hash_table_remove(&replay->by_id, &replay->flights[at].by_id);

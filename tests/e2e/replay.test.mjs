@@ -173,3 +173,12 @@ scenario('not all is answered: an interrupt, a hub that goes, a target whose nam
   const nobody = await replay(hub, file);
   assert.equal(nobody.status, 3);
 });
+
+scenario('the names of played targets are free when the command has ended', { shards: [2], transports: ['tcp'] }, async (hub) => {
+  const file = join(hub.directory, 'recording');
+  writeFileSync(file, `${HEAD}\n${request}\n${entry({ target: 'b', outcome: 'result' })}\n{"recorded":2,"missed":0}\n`);
+  for (let run = 0; run < 25; run++) {
+    const { status, told: said } = await replay(hub, file, '--serve', '--speed', 'max');
+    assert.equal(status, 0, `run ${run}: ${said}`);
+  }
+});
