@@ -87,7 +87,7 @@ scenario('what is held is told, and a long method is cut', { shards: [1, 2], opt
 
 scenario('values that are none are refused, and a notification does nothing', EVERYWHERE, async (hub) => {
   const peer = await hub.peer();
-  for (const params of [{ limit: 0 }, { limit: 1001 }, { limit: 'x' }, { agent: 7 }, { agent: '' }, { agent: 'x'.repeat(300) }, { agent: 'a*b' }, [], 'all'])
+  for (const params of [{ limit: 0 }, { limit: 1001 }, { limit: 'x' }, { agent: 7 }, { agent: '' }, { agent: 'x'.repeat(300) }, { agent: 'a*b' }, { agent: 'a b' }, { agent: 'x'.repeat(256) }, { agent: 'a\u0000' }, [], 'all'])
     assertError(await peer.ask('hub/pending', params), -32602);
   peer.notify('hub/pending', {});
   const both = peer.send('[{"jsonrpc":"2.0","id":1,"method":"hub/pending"},{"jsonrpc":"2.0","id":2,"method":"hub/pending","params":{"limit":1}}]');

@@ -206,7 +206,7 @@ scenario('a trace is told, and its context passes byte for byte, over HTTP too',
 
 scenario('values that are none are -32602, a seventeenth tap is -32052, untap ends one', EVERYWHERE, async (hub) => {
   const peer = await hub.peer();
-  for (const params of [{ agent: 1 }, { agent: '' }, { method: {} }, { errors: 1 }, { slowMs: 0 }, { slowMs: 'x' }, { body: 0 }, { body: (16 << 20) + 1 },
+  for (const params of [{ agent: 1 }, { agent: '' }, { agent: 'a b' }, { agent: 'x'.repeat(256) }, { agent: `${'x'.repeat(256)}*` }, { agent: 'a\u0000' }, { agent: 'a b*' }, { agent: 'a..*' }, { agent: '#x' }, { agent: '#' }, { method: {} }, { errors: 1 }, { slowMs: 0 }, { slowMs: 'x' }, { body: 0 }, { body: (16 << 20) + 1 },
     { rate: 0 }, { rate: 100001 }, { body: 1, errors: true }, { body: 1, slowMs: 5 }])
     assertError(await peer.ask('hub/tap', params), -32602);
   for (const [params, field] of [['{"agent":"a*b"}', 'params.agent'], ['{"agent":"**"}', 'params.agent'], ['{"method":"a\\u002ab*"}', 'params.method'],
@@ -214,6 +214,10 @@ scenario('values that are none are -32602, a seventeenth tap is -32052, untap en
     ['{"agent":"a","agent":"b"}', 'params.agent'], ['{"rate":5,"body":1,"ra\\u0074e":5}', 'params.rate'], ['{"errors":true,"slowMs":5,"errors":true}', 'params.errors']]) {
     peer.send(`{"jsonrpc":"2.0","id":"bad","method":"hub/tap","params":${params}}`);
     assert.equal(assertError((await peer.next()).json, -32602).data.field, field, params);
+  }
+  for (const agent of ['*', 'a.*', 'a.b', '#7', '#*', '@*', '@cut', 'x'.repeat(255), `${'x'.repeat(255)}*`]) {
+    const { tap } = (await peer.ask('hub/tap', { agent })).result;
+    await peer.ask('hub/untap', { tap });
   }
   const numbers = [];
   for (let n = 0; n < 16; n++) numbers.push((await peer.ask('hub/tap', {})).result.tap);

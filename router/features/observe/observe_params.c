@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/agents/agent.h"
+#include "core/base/limits.h"
 #include "router/engine/message/message.h"
 #include "router/engine/request/refuse.h"
 
@@ -58,6 +60,42 @@ bool observe_params_pattern(struct shard *shard, const struct message *message, 
     if (*bytes > 0 && *bytes != SIZE_MAX && !memchr(out, '*', *bytes - 1))
         return true;
     observe_params_refuse(shard, message, key, "a name, or a prefix and * at its end");
+    return false;
+}
+
+// Returns whether a source or target may have this name: an agentId, # and a connection's number, or @ and a capability.
+static bool is_peer_name(const char *text, size_t bytes) {
+    if (bytes > 1 && text[0] == '@')
+        return true;
+    if (bytes > 1 && text[0] == '#') {
+        size_t at = 1;
+        while (at < bytes && text[at] >= '0' && text[at] <= '9')
+            at++;
+        return at == bytes;
+    }
+    return agent_id_valid(text, bytes);
+}
+
+// Returns whether a name that a source or target may have begins with this prefix.
+static bool is_peer_prefix(const char *text, size_t bytes) {
+    char longer[AGENT_ID_BYTES_MAX + 1];
+    if (is_peer_name(text, bytes))
+        return true;
+    if (bytes >= sizeof longer)
+        return false;
+    memcpy(longer, text, bytes);
+    longer[bytes] = '0';
+    return is_peer_name(longer, bytes + 1);
+}
+
+bool observe_params_agent(struct shard *shard, const struct message *message, const char *key, char *out,
+                          size_t capacity, size_t *bytes) {
+    if (!observe_params_pattern(shard, message, key, out, capacity, bytes))
+        return false;
+    bool is_prefix = *bytes > 0 && out[*bytes - 1] == '*';
+    if (*bytes == 0 || (is_prefix ? is_peer_prefix(out, *bytes - 1) : is_peer_name(out, *bytes)))
+        return true;
+    observe_params_refuse(shard, message, key, "an agentId, or a prefix and * at its end");
     return false;
 }
 

@@ -15,6 +15,10 @@ bool observe_params_check(struct shard *shard, const struct message *message, co
 // message was refused.
 bool observe_params_pattern(struct shard *shard, const struct message *message, const char *key, char *out,
                             size_t capacity, size_t *bytes);
+// Reads the name of a source or target, or a prefix and *, as observe_params_pattern does. A pattern that matches no agentId,
+// no # and number of a connection, and no @ and capability is refused.
+bool observe_params_agent(struct shard *shard, const struct message *message, const char *key, char *out,
+                          size_t capacity, size_t *bytes);
 // Reads a whole number from `least` to `most`. Keeps *number if the parameter is absent. Returns false if the message was
 // refused.
 bool observe_params_number(struct shard *shard, const struct message *message, const char *key,

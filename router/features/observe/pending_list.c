@@ -483,7 +483,7 @@ void pending_list_ask(struct shard *shard, const struct message *message) {
     size_t agent_bytes;
     uint64_t limit = LIMIT_USUAL;
     if (!authz_may_use_source(shard, message) || !observe_params_check(shard, message, keys) ||
-        !observe_params_pattern(shard, message, "agent", agent, sizeof agent, &agent_bytes) ||
+        !observe_params_agent(shard, message, "agent", agent, sizeof agent, &agent_bytes) ||
         !observe_params_number(shard, message, "limit", 1, LIMIT_MAX, &limit) || !message_is_request(message))
         return;
     if (is_busy(shard, message))

@@ -561,11 +561,19 @@ static bool read_pattern(struct shard *shard, const struct message *message, con
     return true;
 }
 
+static bool read_agent(struct shard *shard, const struct message *message, struct tap_pattern *pattern) {
+    size_t bytes;
+    if (!observe_params_agent(shard, message, "agent", pattern->text, sizeof pattern->text, &bytes))
+        return false;
+    pattern->bytes = (uint32_t)bytes;
+    return true;
+}
+
 static bool read_params(struct shard *shard, const struct message *message, struct tap *tap) {
     static const char *const keys[] = {"agent", "method", "errors", "slowMs", "body", "rate", NULL};
     uint64_t slow_ms = 0, body = 0, rate = RATE_USUAL;
     struct json_item errors = message_param(message, "errors");
-    if (!observe_params_check(shard, message, keys) || !read_pattern(shard, message, "agent", &tap->agent) ||
+    if (!observe_params_check(shard, message, keys) || !read_agent(shard, message, &tap->agent) ||
         !read_pattern(shard, message, "method", &tap->method) ||
         !observe_params_number(shard, message, "slowMs", 1, 24 * 3600 * 1000, &slow_ms) ||
         !observe_params_number(shard, message, "body", 1, BODY_MAX, &body) ||
