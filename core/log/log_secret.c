@@ -9,6 +9,8 @@
 #include "core/log/secret_variant.h"
 
 enum { STARS = 3, BEARER_BYTES_MIN = 8, JWT_BYTES_MIN = 20, SEED_BYTES = 58, TOKEN_BYTES_MIN = 40 };
+enum { ESCAPE = '\x1b', ESCAPE_BYTES_MAX = 24 };
+enum { GAP_BYTES_MAX = 48 };       // between a name and its separator
 enum { PAIR_BYTES_MAX = 1 << 10 }; // of NAME:PASSWORD, so that a line with many colons takes little time
 
 // Replaces `count` bytes at `at` by stars, and reduces *bytes. Returns the offset behind the stars.
@@ -30,6 +32,40 @@ static bool is_base64url(char byte) {
            byte == '-' || byte == '_';
 }
 
+static bool is_one_of(char byte, const char *set) {
+    return byte && strchr(set, byte);
+}
+
+// Returns how many bytes of a terminal's escape, such as a colour, stand at `at`. 0: none.
+static size_t escape_bytes(const char *text, size_t bytes, size_t at) {
+    size_t end = at + 2;
+    if (at + 2 >= bytes || text[at] != ESCAPE || text[at + 1] != '[')
+        return 0;
+    while (end < bytes && end - at < ESCAPE_BYTES_MAX && is_one_of(text[end], "0123456789;:?"))
+        end++;
+    bool is_whole =
+        end < bytes && ((text[end] >= 'A' && text[end] <= 'Z') || (text[end] >= 'a' && text[end] <= 'z'));
+    return is_whole ? end + 1 - at : 0;
+}
+
+// Returns how many bytes of a terminal's escape end at `end`. 0: none.
+static size_t escape_bytes_before(const char *text, size_t end) {
+    for (size_t count = 1; count <= end && count <= ESCAPE_BYTES_MAX; count++)
+        if (text[end - count] == ESCAPE)
+            return escape_bytes(text, end, end - count) == count ? count : 0;
+    return 0;
+}
+
+// Moves `at` behind blanks and a terminal's escapes. Returns the new offset.
+static size_t skip_blanks(const char *text, size_t bytes, size_t at) {
+    for (size_t escape; at < bytes && text[at] != '\n'; at += escape > 0 ? escape : 1) {
+        escape = escape_bytes(text, bytes, at);
+        if (escape == 0 && (unsigned char)text[at] > ' ')
+            break;
+    }
+    return at;
+}
+
 // Returns the bytes up to the last @ of the word: a password with an @ or a slash makes no valid URL, but must be
 // hidden, too.
 static size_t url_bytes(const char *text, size_t bytes) {
@@ -40,11 +76,16 @@ static size_t url_bytes(const char *text, size_t bytes) {
     return found;
 }
 
-static size_t bearer_bytes(const char *text, size_t bytes) {
+static size_t word_bytes(const char *text, size_t bytes) {
     size_t at = 0;
     while (at < bytes && !is_blank_or_quote(text[at]))
         at++;
-    return at >= BEARER_BYTES_MIN ? at : 0;
+    return at;
+}
+
+static size_t bearer_bytes(const char *text, size_t bytes) {
+    size_t count = word_bytes(text, bytes);
+    return count >= BEARER_BYTES_MIN ? count : 0;
 }
 
 static int base64_value(char byte) {
@@ -93,20 +134,20 @@ static size_t seed_bytes(const char *text, size_t bytes) {
 }
 
 // A form of credentials. `head` is the text before a credential. `bytes` returns how many of the following bytes belong
-// to the credential; 0: none. `is_own`: the head belongs to the credential.
+// to the credential; 0: none. `is_own`: the head belongs to the credential. `is_scheme`: blanks follow the head.
 static const struct form {
     const char *head;
-    bool is_own, is_word; // is_word: the head begins a word
+    bool is_own, is_word, is_scheme; // is_word: the head begins a word
     size_t (*bytes)(const char *text, size_t bytes);
 } forms[] = {
-    {"://", false, false, url_bytes},     {"bearer ", false, true, bearer_bytes},
-    {"basic ", false, true, basic_bytes}, {"pb_", true, true, token_bytes},
-    {"eyJ", true, true, jwt_bytes},       {"S", true, true, seed_bytes},
-    {"ghp_", true, true, jwt_bytes},      {"gho_", true, true, jwt_bytes},
-    {"ghs_", true, true, jwt_bytes},      {"ghu_", true, true, jwt_bytes},
-    {"ghr_", true, true, jwt_bytes},      {"github_pat_", true, true, jwt_bytes},
-    {"glpat-", true, true, jwt_bytes},    {"sk-", true, true, jwt_bytes},
-    {"xoxb-", true, true, jwt_bytes},     {"xoxp-", true, true, jwt_bytes},
+    {"://", false, false, false, url_bytes},   {"bearer", false, true, true, bearer_bytes},
+    {"basic", false, true, true, basic_bytes}, {"pb_", true, true, false, token_bytes},
+    {"eyJ", true, true, false, jwt_bytes},     {"S", true, true, false, seed_bytes},
+    {"ghp_", true, true, false, jwt_bytes},    {"gho_", true, true, false, jwt_bytes},
+    {"ghs_", true, true, false, jwt_bytes},    {"ghu_", true, true, false, jwt_bytes},
+    {"ghr_", true, true, false, jwt_bytes},    {"github_pat_", true, true, false, jwt_bytes},
+    {"glpat-", true, true, false, jwt_bytes},  {"sk-", true, true, false, jwt_bytes},
+    {"xoxb-", true, true, false, jwt_bytes},   {"xoxp-", true, true, false, jwt_bytes},
 };
 
 static bool stands_at(const struct form *form, const char *text, size_t bytes, size_t at) {
@@ -114,19 +155,27 @@ static bool stands_at(const struct form *form, const char *text, size_t bytes, s
     assert(at < bytes && head > 0);
     bool is_head = bytes - at >= head && (form->is_own ? strncmp(text + at, form->head, head) == 0
                                                        : strncasecmp(text + at, form->head, head) == 0);
-    return is_head && (!form->is_word || at == 0 || !is_base64url(text[at - 1]));
+    if (!is_head || (form->is_scheme && skip_blanks(text, bytes, at + head) == at + head))
+        return false;
+    return !form->is_word || at == 0 || !is_base64url(text[at - 1]) || escape_bytes_before(text, at) > 0;
 }
 
 size_t log_hide_credentials(char *text, size_t bytes) {
+    size_t unsearched = bytes; // only the last bytes of this number may have a URL with a user
     for (size_t at = 0; at < bytes; at++)
         for (size_t index = 0; index < sizeof forms / sizeof *forms; index++) {
             const struct form *form = &forms[index];
             if (!stands_at(form, text, bytes, at))
                 continue;
             size_t begin = at + (form->is_own ? 0 : strlen(form->head));
-            size_t count = form->bytes(text + begin, bytes - begin);
+            bool is_url = form->bytes == url_bytes;
+            begin = form->is_scheme ? skip_blanks(text, bytes, begin) : begin;
+            size_t count =
+                is_url && begin + unsearched < bytes ? 0 : form->bytes(text + begin, bytes - begin);
             if (count > 0)
                 at = put_stars(text, &bytes, begin, count) - 1;
+            else if (is_url && begin + unsearched >= bytes)
+                unsearched = bytes - begin - word_bytes(text + begin, bytes - begin);
             break;
         }
     return bytes;
@@ -136,9 +185,13 @@ size_t log_hide_credentials(char *text, size_t bytes) {
 
 // Ends of the names of secrets, in lower case. `_` stands for `-`, `_`, a blank, or nothing; `+` for the first three
 // alone.
-static const char *const secret_names[] = {"password",   "passwd",     "passphrase",  "secret",
-                                           "token",      "api_key",    "access_key",  "private_key",
-                                           "secret_key", "credential", "credentials", "authorization"};
+static const char *const secret_names[] = {"password",    "passwd",      "passphrase",    "passcode",
+                                           "pwd",         "secret",      "token",         "api_key",
+                                           "access_key",  "private_key", "secret_key",    "credential",
+                                           "credentials", "bearer",      "authorization", "cookie"};
+enum {
+    HEADERS = 2
+}; // the last names are of HTTP's headers: without quotes, a value may be the rest of its line
 
 static bool is_letter_of(char letter, char byte) {
     return (byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : byte) == letter;
@@ -168,58 +221,159 @@ static size_t find_name(const char *text, size_t end, size_t count) {
     return index;
 }
 
-// Returns whether the `=` or `:` at `at` follows a secret's name, which may be in quotes, even escaped ones. Sets
-// *has_scheme for `authorization`.
-static bool is_behind_name(const char *text, size_t at, bool *has_scheme) {
+// Returns how many bytes stand at `at` and separate a name from its value. 0: none.
+static size_t separator_bytes(const char *text, size_t bytes, size_t at) {
+    static const char *const separators[] = {"=", ":",  "->",           ">",           "%3d", "%3a",
+                                             " ", "\t", "\xef\xbc\x9d", "\xef\xbc\x9a"};
+    for (size_t index = 0; index < sizeof separators / sizeof *separators; index++) {
+        size_t count = strlen(separators[index]);
+        if (bytes - at >= count && strncasecmp(text + at, separators[index], count) == 0)
+            return count;
+    }
+    return 0;
+}
+
+// Returns where the name ends that stands before the separator at `at`. Blanks, quotes, even escaped ones, a bracket,
+// and a terminal's escapes may stand between.
+static size_t find_name_end(const char *text, size_t at) {
     size_t end = at;
-    assert(text[at] == '=' || text[at] == ':');
-    while (end > 0 && at - end < 4 && strchr(" \t\"'`\\", text[end - 1]))
-        end--;
-    size_t count = sizeof secret_names / sizeof *secret_names, index = find_name(text, end, count);
-    *has_scheme = index == count - 1;
-    return index < count;
+    while (end > 0 && at - end < GAP_BYTES_MAX) {
+        size_t escape = escape_bytes_before(text, end);
+        if (escape > 0)
+            end -= escape;
+        else if (end >= 3 && (memcmp(text + end - 3, "%22", 3) == 0 || memcmp(text + end - 3, "%20", 3) == 0))
+            end -= 3;
+        else if (is_one_of(text[end - 1], " \t\"'`\\]"))
+            end--;
+        else
+            break;
+    }
+    return end;
 }
 
-// Returns how many bytes the value at `at` has. A value in quotes may have blanks.
-static size_t value_bytes(const char *text, size_t bytes, size_t at, char quote) {
-    size_t end = at;
-    while (end < bytes && text[end] != '\n' &&
-           (quote ? text[end] != quote : !is_blank_or_quote(text[end]) && !strchr(",;&)}]", text[end])))
-        end++;
-    return end - at;
+// Returns whether the word that ends at `end` is an option of a command line.
+static bool is_option(const char *text, size_t end) {
+    size_t begin = end;
+    while (begin > 0 && end - begin < GAP_BYTES_MAX &&
+           (is_base64url(text[begin - 1]) || text[begin - 1] == '.'))
+        begin--;
+    return begin < end && text[begin] == '-';
 }
 
-// Moves *at behind blanks and a quote. Returns the quote; 0: there is none.
-static char skip_to_value(const char *text, size_t bytes, size_t *at) {
-    while (*at < bytes && (text[*at] == ' ' || text[*at] == '\t'))
-        ++*at;
-    if (*at + 1 < bytes && text[*at] == '\\' && text[*at + 1] == '"')
-        ++*at;
-    bool is_quote = *at < bytes && (text[*at] == '"' || text[*at] == '\'' || text[*at] == '`');
-    return is_quote ? text[(*at)++] : '\0';
+// Returns the index of the secret's name before the separator at `at`; `count`: none.
+static size_t find_name_before(const char *text, size_t at, size_t count) {
+    bool is_blank = is_one_of(text[at], " \t"), is_tag = text[at] == '>';
+    size_t end = is_blank || is_tag ? at : find_name_end(text, at);
+    return is_blank && !is_option(text, end) ? count : find_name(text, end, count);
 }
 
-// Returns the offset behind a scheme of HTTP and its blank, or `at` if there is none: another first word is the
-// credential itself.
-static size_t skip_scheme(const char *text, size_t bytes, size_t at) {
-    static const char *const schemes[] = {"bearer ", "basic ", "digest ", "token ", "apikey ", "negotiate "};
-    for (size_t index = 0; index < sizeof schemes / sizeof *schemes; index++) {
-        size_t count = strlen(schemes[index]);
-        if (bytes - at > count && strncasecmp(text + at, schemes[index], count) == 0)
-            return at + count;
+// Returns the offset of the quote that ends the quoted text at `at`. `escapes`: how many backslashes stand before the
+// opening quote. `bytes`: there is none.
+static size_t find_quote(const char *text, size_t bytes, size_t at, char quote, size_t escapes) {
+    for (size_t run = 0; at < bytes && text[at] != '\n'; at++) {
+        if (text[at] == quote && (run <= escapes || run % (2 * escapes + 2) == escapes))
+            return at - (run < escapes ? run : escapes);
+        run = text[at] == '\\' ? run + 1 : 0;
     }
     return at;
 }
 
-static size_t hide_behind_names(char *text, size_t bytes) {
-    for (size_t at = 0; at < bytes; at++) {
-        bool has_scheme;
-        if ((text[at] != '=' && text[at] != ':') || !is_behind_name(text, at, &has_scheme))
+// Returns the offset of the bracket that ends the text at `at`, behind an open one.
+static size_t find_bracket(const char *text, size_t bytes, size_t at) {
+    for (size_t depth = 1; at < bytes && text[at] != '\n'; at++) {
+        depth += is_one_of(text[at], "[{(") ? 1 : 0;
+        depth -= is_one_of(text[at], "]})") ? 1 : 0;
+        if (depth == 0)
+            return at;
+        if (text[at] == '"' || text[at] == '\'')
+            at = find_quote(text, bytes, at + 1, text[at], 0);
+        if (at >= bytes || text[at] == '\n')
+            break;
+    }
+    return at < bytes ? at : bytes;
+}
+
+// Returns the offset of the end of a value without quotes. A comma ends the value if the line goes on with a blank or
+// a quote.
+static size_t find_word_end(const char *text, size_t bytes, size_t at) {
+    for (size_t escape; at<bytes; at += escape> 0 ? escape : 1) {
+        escape = escape_bytes(text, bytes, at);
+        bool is_inner = escape > 0 && at + escape < bytes && !is_blank_or_quote(text[at + escape]);
+        bool is_comma = text[at] == ',' && (at + 1 == bytes || is_blank_or_quote(text[at + 1]));
+        if (!is_inner && (is_comma || is_blank_or_quote(text[at]) || is_one_of(text[at], ";&)}]")))
+            break;
+    }
+    return at;
+}
+
+// Returns the offset behind a scheme of HTTP and its blanks, or `at` if there is none: another first word is the
+// credential itself.
+static size_t skip_scheme(const char *text, size_t bytes, size_t at) {
+    static const char *const schemes[] = {"bearer", "basic", "digest", "token", "apikey", "negotiate"};
+    for (size_t index = 0; index < sizeof schemes / sizeof *schemes; index++) {
+        size_t count = strlen(schemes[index]);
+        if (bytes - at <= count || strncasecmp(text + at, schemes[index], count) != 0)
             continue;
-        size_t begin = at + 1;
-        char quote = skip_to_value(text, bytes, &begin);
-        begin = has_scheme ? skip_scheme(text, bytes, begin) : begin;
-        size_t count = value_bytes(text, bytes, begin, quote);
+        size_t value = skip_blanks(text, bytes, at + count);
+        return value > at + count ? value : at;
+    }
+    return at;
+}
+
+// Moves *at behind all that may stand between a separator and its value: blanks, more of the separator, a prefix of
+// quotes as in b'…', and backslashes before quotes. Sets *escapes to the number of these backslashes.
+static void skip_to_value(const char *text, size_t bytes, size_t *at, size_t *escapes) {
+    size_t next;
+    do {
+        *at = skip_blanks(text, bytes, *at);
+        while (*at < bytes && is_one_of(text[*at], "=:>"))
+            ++*at;
+        if (bytes - *at > 3 && memcmp(text + *at, "%22", 3) == 0)
+            *at += 3;
+        next = skip_blanks(text, bytes, *at);
+    } while (next > *at);
+    while (next < bytes && next - *at < 2 && is_one_of(text[next], "bBfFrRuU"))
+        next++;
+    for (*escapes = 0; next < bytes && text[next] == '\\'; next++)
+        ++*escapes;
+    bool is_quote = next < bytes && (is_one_of(text[next], "\"'`"));
+    *at = is_quote ? next : *at;
+    *escapes = is_quote ? *escapes : 0;
+}
+
+// Finds the value behind a separator of `separator` bytes: moves *at to the value. Returns the value's bytes. `is_header`:
+// the value may be the rest of its line.
+static size_t find_named_value(const char *text, size_t bytes, size_t *at, size_t separator, bool is_header) {
+    size_t escapes = 0, end;
+    bool is_tag = text[*at] == '>', is_blank = is_one_of(text[*at], " \t");
+    *at += separator;
+    skip_to_value(text, bytes, at, &escapes);
+    char first = *at < bytes ? text[*at] : '\0';
+    if (is_blank && first == '-')
+        return 0;
+    *at += is_one_of(first, "[{(\"'`") ? 1 : 0;
+    if (is_one_of(first, "[{("))
+        return find_bracket(text, bytes, *at) - *at;
+    if (is_one_of(first, "\"'`")) {
+        end = find_quote(text, bytes, *at, first, escapes);
+        *at = is_header ? skip_scheme(text, end, *at) : *at;
+        return end - *at;
+    }
+    size_t value = is_header ? skip_scheme(text, bytes, *at) : *at;
+    bool is_rest = is_tag || (is_header && (value == *at || is_letter_of('d', text[*at])));
+    *at = value;
+    end = is_rest ? find_quote(text, bytes, *at, is_tag ? '<' : '\n', 0) : find_word_end(text, bytes, *at);
+    return end - *at;
+}
+
+static size_t hide_behind_names(char *text, size_t bytes) {
+    const size_t names = sizeof secret_names / sizeof *secret_names;
+    for (size_t at = 0; at < bytes; at++) {
+        size_t separator = separator_bytes(text, bytes, at);
+        size_t name = separator > 0 ? find_name_before(text, at, names) : names;
+        if (name == names)
+            continue;
+        size_t begin = at, count = find_named_value(text, bytes, &begin, separator, name >= names - HEADERS);
         if (count >= LOG_SECRET_BYTES_MIN)
             at = put_stars(text, &bytes, begin, count) - 1;
     }
@@ -265,8 +419,7 @@ size_t log_hide_named(char *text, size_t bytes) {
 // --- Words of a command
 
 // Ends of the names of secrets in a command, besides secret_names. In a program's output these may be ordinary words.
-static const char *const argument_names[] = {"auth", "bearer",   "cookie", "jwt",
-                                             "pass", "passcode", "+pat",   "pwd"};
+static const char *const argument_names[] = {"auth", "jwt", "pass", "+pat"};
 
 static bool ends_with_any(const char *text, size_t end) {
     size_t count = sizeof secret_names / sizeof *secret_names, index = 0;

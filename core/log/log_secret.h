@@ -14,9 +14,11 @@ enum { LOG_SECRET_BYTES_MIN = 4 };
 // `Basic`, a token of `patchbay token new`, a JWT, the seed of an nkey, a token with a service's prefix such as `ghp_`
 // or `sk-`. Returns the new number of bytes of the text.
 size_t log_hide_credentials(char *text, size_t bytes);
-// Hides values behind a secret's name in a line of a program: `password=VALUE`, `"api_key": "VALUE"`, `Authorization:
-// SCHEME VALUE`. A value ends with its quotes, else with its word; a value of fewer than LOG_SECRET_BYTES_MIN bytes
-// stays. Also hides NAME:PASSWORD before an @. Not for the hub's own lines: `token: expected …` is one. Returns the new
+// Hides values behind a secret's name in a line of a program: `password=VALUE`, `"api_key" => "VALUE"`, `Authorization:
+// SCHEME VALUE`, `--token VALUE`, `<password>VALUE</password>`. A value ends with its quotes or brackets, else with its
+// word; the value of a header of HTTP may be the rest of its line. Blanks, quotes and a terminal's escapes may stand
+// around the separator. A value of fewer than LOG_SECRET_BYTES_MIN bytes stays. The work is linear in the bytes, but
+// for moving the rest of the line at each value. Also hides NAME:PASSWORD before an @. Not for the hub's own lines: `token: expected …` is one. Returns the new
 // number of bytes.
 size_t log_hide_named(char *text, size_t bytes);
 // Adds a command line to `out`, with `***` in place of its secrets. Hidden are: the word behind an option, a header or

@@ -26,6 +26,13 @@ static void credentials_by_their_form(void **state) {
         {"://", "://"},
         {"Authorization: Bearer abcdefgh", "Authorization: Bearer ***"},
         {"a bearer of news", "a bearer of news"},
+        {"Authorization: Bearer  abcdefgh", "Authorization: Bearer  ***"},
+        {"bearer\tabcdefgh", "bearer\t***"},
+        {"Bearer \x1b[1mabcdefgh\x1b[0m", "Bearer \x1b[1m***\x1b[0m"},
+        {"\x1b[36mghp_0123456789abcdef\x1b[0m", "\x1b[36m***\x1b[0m"},
+        {"Authorization: Basic  dTpzM2NyZXQ=", "Authorization: Basic  ***"},
+        {"http://a://b c://d@e", "http://a://b c://*@e"},
+        {"http://a/sk-0123456789abcdefghijklmnop b://c:d@e", "http://a/*** b://***@e"},
         {"Authorization: Basic dTpzM2NyZXQ=\"", "Authorization: Basic ***\""},
         {"basic authentication", "basic authentication"},
         {"jwt eyJhbGciOiJFZERTQSJ9.eyJzdWIi.c2ln,", "jwt ***,"},
@@ -56,12 +63,12 @@ static void values_by_their_name(void **state) {
         {"password=hunter2 user=bob", "password=*** user=bob"},
         {"DB_PASSWORD = 'two words', x", "DB_PASSWORD = '***', x"},
         {"{\"access_token\": \"abcd\", \"user\": \"bob\"}", "{\"access_token\": \"***\", \"user\": \"bob\"}"},
-        {"\"{\\\"apiKey\\\":\\\"abcd\\\"}\"", "\"{\\\"apiKey\\\":\\\"***\"}\""},
+        {"\"{\\\"apiKey\\\":\\\"abcd\\\"}\"", "\"{\\\"apiKey\\\":\\\"***\\\"}\""},
         {"GET /x?api-key=abcd&b=1", "GET /x?api-key=***&b=1"},
         {"--secret-key=abcd --port=8080", "--secret-key=*** --port=8080"},
         {"token: abcdef", "token: ***"},
         {"Authorization: Token abcdef", "Authorization: Token ***"},
-        {"authorization: abcdef from here", "authorization: *** from here"},
+        {"authorization: abcdef from here", "authorization: ***"},
         {"Proxy-Authorization: Bearer ***", "Proxy-Authorization: Bearer ***"},
         {"`token`: abcdef", "`token`: ***"},
         {"token: `two words`, x", "token: `***`, x"},
@@ -72,6 +79,34 @@ static void values_by_their_name(void **state) {
         {"the password was wrong", "the password was wrong"},
         {"password=", "password="},
         {"=", "="},
+        {"Bearer: abcd, bearer=abcd", "Bearer: ***, bearer=***"},
+        {"authorization: basic  abcd", "authorization: basic  ***"},
+        {"Authorization: Digest username=\"a\", response=\"b\"", "Authorization: Digest ***"},
+        {"{\"authorization\":[\"Bearer abcd\"]}", "{\"authorization\":[***]}"},
+        {"Set-Cookie: a=b; c=d", "Set-Cookie: ***"},
+        {"token=\x1b[1mabcd\x1b[0m x", "token=\x1b[1m***\x1b[0m x"},
+        {"\x1b[36mtoken\x1b[0m=abcd\x1b[1mef", "\x1b[36mtoken\x1b[0m=***"},
+        {"token=\"abcd\\\"rest\" x", "token=\"***\" x"},
+        {"password='it\\'s here' x", "password='***' x"},
+        {"token=\"abcd\\\\\" x", "token=\"***\" x"},
+        {"password=b'abcd', token=u'abcd'", "password=b'***', token=u'***'"},
+        {"token=[\"abcd\"] x", "token=[***] x"},
+        {"token={\"value\":\"a}bcd\"} x", "token={***} x"},
+        {"token: (abcd x", "token: (***"},
+        {"token=abcdefg,hijk x", "token=*** x"},
+        {"\"api_key\" => \"abcd\"", "\"api_key\" => \"***\""},
+        {"token := \"abcd\", token == abcd", "token := \"***\", token == ***"},
+        {"password -> abcd", "password -> ***"},
+        {"pwd=abcd passcode: 1234", "pwd=*** passcode: ***"},
+        {"<password>two words</password>", "<password>***</password>"},
+        {"run --token abcd --api-key\tabcd --token --x", "run --token *** --api-key\t*** --token --x"},
+        {"access_token%3Dabcd%26", "access_token%3D***"},
+        {"%22token%22%3A%22abcd", "%22token%22%3A%22***"},
+        {"headers[\"token\"] = abcd", "headers[\"token\"] = ***"},
+        {"token\xef\xbc\x9d"
+         "abcd",
+         "token\xef\xbc\x9d***"},
+        {"the token is new, a > b, a -> b", "the token is new, a > b, a -> b"},
         {"token=\"", "token=\""},
     };
     for (size_t at = 0; at < sizeof table / sizeof *table; at++) {
@@ -114,7 +149,8 @@ static void a_secret_that_is_known(void **state) {
 static void each_beginning(void **state) {
     (void)state;
     const char *all = "x nats://u:p@h Bearer abcdefghijk eyJabcdefghijklmnopqrstuvw \"password\": \"abcd\" "
-                      "authorization: token abcd s3cret";
+                      "authorization: token abcd s3cret Bearer  \x1b[1mabcdefghijk\x1b[0m token=b'a\\'bcd' "
+                      "--token abcd token=[\"abcd\", (a)] <password>a b</password> %22token%22%3A%22abcd";
     for (size_t bytes = 0; bytes <= strlen(all); bytes++) {
         char *text = malloc(bytes + 1);
         assert_non_null(text);
