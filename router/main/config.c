@@ -620,6 +620,7 @@ static void print_value(const struct option *option, const char *value, const ch
     struct text command = {0};
     if (option->traits & OPTION_SECRET) {
         hide_credentials(value, hidden, sizeof hidden);
+        hidden[log_hide_named(hidden, strlen(hidden))] = '\0';
         value = hidden;
     } else if (option->traits & OPTION_CHILD) {
         value = hide_in_command(value, &command);

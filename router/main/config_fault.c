@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/log/log_secret.h"
 #include "io/log.h"
 #include "router/main/config_options.h"
 
@@ -67,8 +68,12 @@ bool config_complain_of_value(struct config *config, const char *key, const char
                               const char *expected) {
     // The text before an @ may be a server's credential, even in an option that doesn't take servers.
     bool is_shown = value && strlen(value) < SHOWN_BYTES_MAX && !strchr(value, '@');
-    return config_complain(config, key, "expected %s%s%s%s", expected, is_shown ? ", not '" : "",
-                           is_shown ? value : "", is_shown ? "'" : "");
+    char shown[SHOWN_BYTES_MAX] = "";
+    if (is_shown)
+        strcpy(shown, value);
+    shown[log_hide_named(shown, strlen(shown))] = '\0';
+    return config_complain(config, key, "expected %s%s%s%s", expected, is_shown ? ", not '" : "", shown,
+                           is_shown ? "'" : "");
 }
 
 bool config_is_given(const struct config *config, const char *option) {

@@ -265,12 +265,14 @@ test('blanks at the ends of a value are printed, and read again', inFolder((fold
 }));
 
 test('secrets are not printed, and their place is refused', inFolder((folder, write) => {
-  const config = write('hub.ini', 'nats = nats://u:s3cret@127.0.0.1:1,s3cret@127.0.0.1:2\ncluster = c\n[child a]\ncommand = cat\nset TOKEN = s3cret\n');
+  const config = write('hub.ini', 'nats = nats://u:s3cret@127.0.0.1:1,s3cret@127.0.0.1:2\ncluster = c\notlp = http://127.0.0.1:1/v1?api_key=s3cret\n[child a]\ncommand = cat\nset TOKEN = s3cret\n');
   const { status, stdout } = print('--config', config);
   assert.equal(status, 0);
   assert.doesNotMatch(stdout, /s3cret/);
   assert.match(stdout, /^nats = nats:\/\/\*\*\*@127\.0\.0\.1:1,\*\*\*@127\.0\.0\.1:2 ; /m);
+  assert.match(stdout, /^otlp = http:\/\/127\.0\.0\.1:1\/v1\?api_key=\*\*\* ; /m);
   assert.match(stdout, /^set TOKEN = \*\*\*$/m);
+  assert.match(check('--listen', 'tls://127.0.0.1:0?token=s3cret').stderr, /, not 'tls:\/\/127\.0\.0\.1:0\?token=\*\*\*'$/m);
   const again = check('--config', write('again.ini', stdout));
   assert.equal(again.status, 2);
   assert.match(again.stderr, /^\S+:\d+: nats: expected a value: \*\*\*/m);

@@ -74,7 +74,8 @@ static bool trace_holds_phase(const struct shard *shard) {
 static const char *const trace_parents[] = {"keep", "hub", NULL};
 
 static const struct option trace_options[] = {
-    {"otlp", OPTION_PARSED, OPTIONS_PROCESS, 0, OPTION_FIELD(collector_url), 0, 0, NULL, "URL", NULL, NULL,
+    {"otlp", OPTION_PARSED, OPTIONS_PROCESS, OPTION_SECRET, OPTION_FIELD(collector_url), 0, 0, NULL, "URL",
+     NULL, NULL,
      "send spans of traces to this collector, as OTLP/HTTP in JSON: http://HOST:PORT[/PATH]; the path "
      "is " COLLECTOR_PATH " if none is given"},
     {"trace-sample", OPTION_FRACTION, OPTIONS_PROCESS, OPTION_RELOADS,
