@@ -10,8 +10,10 @@ enum {
     PARENT_AT = TRACE_AT + TRACE_ID_DIGITS + 1,
     FLAGS_AT = PARENT_AT + TRACE_PARENT_DIGITS + 1,
     CONTEXT_BYTES = FLAGS_AT + 2,
-    ESCAPE_BYTES = sizeof "\\u0061" - 1,  // the only escape that can mean a character of a context
-    VALUE_BYTES_READ = CONTEXT_BYTES + 9, // of a member: the context, and the character behind it
+    ESCAPE_BYTES = sizeof "\\u0061" - 1, // the only escape that can mean a character of a context
+    // Room for a member's value: the context, and the character behind the context, by which a longer value is known.
+    // json_string_decode_begin writes whole characters, of 4 bytes at most.
+    VALUE_BYTES_READ = CONTEXT_BYTES + 4,
 };
 
 static bool is_digit(char byte) {
@@ -106,7 +108,8 @@ static bool is_same(const struct trace_context *one, const struct trace_context 
            memcmp(one->parent, other->parent, TRACE_PARENT_DIGITS) == 0;
 }
 
-// Returns the offset behind so many characters of a context, each written plain or as an escape.
+// Returns the offset behind so many characters of a valid context, each written plain or as an escape. Such a character
+// is a hexadecimal digit or '-', so an escape is \uXXXX: the short escapes mean other characters.
 static uint32_t skip_characters(const uint8_t *body, uint32_t at, unsigned count) {
     for (; count > 0; count--) {
         assert(body[at] != '\\' || body[at + 1] == 'u');

@@ -36,6 +36,6 @@ struct trace_places {
 // both have one.
 struct trace_places trace_context_places(const uint8_t *body, struct span meta, const uint8_t *block,
                                          uint32_t block_bytes, const struct trace_context *context);
-// Writes other digits in the place of a parent. Each digit stays plain or an escape, as it is there, so the place gets
-// no longer, and the former digits can be written back.
+// Writes other digits in the place of a parent. Each digit stays plain or an escape, as it was. So the body keeps its
+// length, and the former digits can be written back.
 void trace_context_write_parent(uint8_t *place, const char parent[TRACE_PARENT_DIGITS]);

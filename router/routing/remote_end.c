@@ -45,7 +45,7 @@ static void route_unless_gone(struct shard *shard, struct message *message, cons
 // Routes the copy in its sender's name: a peer of HTTP may speak for somebody else by now.
 static void route_copy(struct shard *shard, struct message *message, struct message_copy *copy) {
     struct deferred_identity previous;
-    struct deferred_sender sender = {copy->user, copy->kind, &copy->digest};
+    struct deferred_sender sender = {.user = copy->user, .kind = copy->kind, .digest = &copy->digest};
     assert(message->retry && message->frame == &copy->frame);
     deferred_identity_begin(shard, message->peer, &sender, &copy->frame, &previous);
     route_unless_gone(shard, message, copy);

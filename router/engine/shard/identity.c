@@ -89,6 +89,8 @@ void deferred_identity_begin(const struct shard *shard, struct peer *peer,
     identity->kind = sender->kind;
     identity->digest = *sender->digest;
     frame->added = identity->user ? &identity->user->header : NULL;
+    if (!identity->user && sender->is_named_anyway)
+        identity->user = sender->user;
 }
 
 void deferred_identity_end(struct peer *peer, struct deferred_identity *previous) {

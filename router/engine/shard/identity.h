@@ -59,6 +59,7 @@ struct deferred_sender {
     const struct user *user; // of any edition; NULL: none
     enum credential kind;
     const struct digest *digest; // of a token
+    bool is_named_anyway; // if the users file no longer has the user, the peer speaks for `user` all the same
 };
 
 // The identity that a peer had before deferred_identity_begin.

@@ -367,14 +367,14 @@ static void show_end(struct shard *shard, struct held_message *held, enum error 
     struct message message;
     if (!shard->features->message_refused[0] || (error == ERROR_NONE && !held->is_request))
         return;
-    struct deferred_sender sender = {held->user, (enum credential)held->credential, &held->digest};
+    struct deferred_sender sender = {.user = held->user,
+                                     .kind = (enum credential)held->credential,
+                                     .digest = &held->digest,
+                                     .is_named_anyway = true};
     struct deferred_identity previous;
     gate_hold_message(held, peer, &unit, &frame, &message);
     route_query_read_method(&message);
     deferred_identity_begin(shard, peer, &sender, &frame, &previous);
-    struct identity *identity = identity_of(peer);
-    if (identity && !identity->user)
-        identity->user = held->user; // who is gone, and is named all the same
     feature_message_refused(shard, &message, error);
     deferred_identity_end(peer, &previous);
 }

@@ -23,7 +23,8 @@ static void release(struct shard *shard, struct peer *peer, struct held_message 
     gate_hold_message(held, peer, &unit, &frame, &message);
     if (peer->transport->is_attached)
         message_narrow(&message);
-    struct deferred_sender sender = {held->user, (enum credential)held->credential, &held->digest};
+    struct deferred_sender sender = {
+        .user = held->user, .kind = (enum credential)held->credential, .digest = &held->digest};
     struct deferred_identity previous;
     deferred_identity_begin(shard, peer, &sender, &frame, &previous);
     gate_hold_answer(held);

@@ -255,9 +255,11 @@ static void observe_refused(struct shard *shard, const struct message *message, 
 // request was not forwarded.
 static void observe_answered(struct shard *shard, const struct message *message, const struct agent *agent) {
     assert(message_is_request(message));
-    struct observation *observation = take_back(message);
-    if (!agent && !is_shown(message)) // such a message is never observed
+    if (!agent && !is_shown(message)) { // such a message is never observed
+        assert(!place_of(message) || !*place_of(message));
         return;
+    }
+    struct observation *observation = take_back(message);
     if (observation) {
         assert(observe_of(shard)->live > 0);
         observe_of(shard)->live--;
