@@ -24,7 +24,7 @@ uint64_t bit_number(struct bit bit) {
 
 int64_t bit_integer(struct bit bit) {
     bool negative = bit.bytes && bit.count && bit.bytes[0] == '-';
-    struct bit digits = {bit.bytes + negative, bit.count - negative};
+    struct bit digits = {negative ? bit.bytes + 1 : bit.bytes, bit.count - negative};
     uint64_t number = bit.bytes ? bit_number(digits) : UINT64_MAX;
     if (number == UINT64_MAX)
         return INT64_MIN;

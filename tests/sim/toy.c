@@ -180,7 +180,8 @@ static enum secure_result toy_open(struct secure *secure, struct secure_input *i
     while (!toy->opened) {
         bool whole, broken;
         size_t taken = toy_take(&toy->in, input->bytes, input->count, &whole, &broken);
-        input->bytes += taken;
+        if (taken > 0) // else `bytes` may be NULL
+            input->bytes += taken;
         input->count -= taken;
         enum secure_result result = broken ? fail(toy) : whole ? judge(toy) : SECURE_MORE;
         if (!toy->opened && (result != SECURE_MORE || !whole))
