@@ -538,7 +538,11 @@ static bool has_dropped_events(void) {
 // can't tell which agents have gone. So that hub tells its subscribers to presence that something was missed.
 // Hubs know of a change by the beats after it.
 static bool had_other_files(void) {
-    return stage.edition[0] > 0 && stage.fleet.now_ns - stage.changed_ns < UINT64_C(10000000000);
+    // The hubs' times: between two beats, for a list, until a silent hub is gone
+    enum { BEAT_MS = 1000, LIST_MS = 1000, GONE_MS = 3500 };
+    // Both hubs change in turn: each time the other one waits for a beat, and then for a list. One may be silent first.
+    uint64_t excused_ms = 2 * (BEAT_MS + LIST_MS) + GONE_MS;
+    return stage.edition[0] > 0 && stage.fleet.now_ns - stage.changed_ns < excused_ms * 1000000;
 }
 
 static void take(unsigned by, const struct naive_frame *frame) {
