@@ -86,7 +86,7 @@ static void put_names(struct link *link, struct text *out) {
 
 static void connect_to(struct link *link) {
     struct text out;
-    assert(link->state == LINK_JOINING);
+    assert(link->state == LINK_JOINING && list_empty(&link->subscriptions.all)); // and so `recent` is empty
     text_init(&out);
     if (!put_connect(&out, link)) {
         text_deinit(&out);

@@ -34,6 +34,7 @@ struct nats_subscription *nats_subscriptions_find(struct nats_subscriptions *pre
                                                   struct span subject, struct span sid) {
     uint64_t number = 0;
     bool is_number = text_read_digits(bytes + sid.at, sid.bytes, UINT32_MAX, &number) && number > 0;
+    // A connection never uses an id twice, and none of its subscriptions outlives the connection (connect_to).
     size_t place = number % NATS_RECENT;
     if (is_number && presence->recent_sids[place] == number)
         return presence->recent[place];
