@@ -38,8 +38,8 @@ static void add(void *secrets, const char *text, size_t count) {
         secret_variants(text, count, add_spelling, secrets);
 }
 
-// Adds a part that --print-config hides. A part of a few small letters may be an ordinary word, as in `--auth none`. Such
-// a word isn't hidden, since the lines of all children would lack it.
+// Adds a part that --print-config hides. A part of a few small letters may be an ordinary word, as in `--auth none`.
+// Such a word isn't hidden, since the lines of all children would lack it.
 static void add_part(void *secrets, const char *text, size_t count) {
     size_t letters = 0;
     while (letters < count && text[letters] >= 'a' && text[letters] <= 'z')

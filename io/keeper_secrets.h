@@ -14,8 +14,8 @@ struct keeper_texts {
 };
 
 // Reads the words and the variables. Writes the secrets to *texts, each with a zero byte at its end, and their size to
-// *bytes. The caller frees *texts, which is NULL without secrets. A file that can't
-// be read has no secrets. Returns false without memory.
+// *bytes. The caller frees *texts, which is NULL without secrets. A file that can't be read has no secrets. Returns
+// false without memory.
 bool keeper_secrets_read(const struct keeper_texts *command, char **texts, size_t *bytes);
 
 // Adds the texts that *joined doesn't have yet. *joined may be NULL. Returns false without memory, and changes nothing

@@ -10,7 +10,8 @@
 
 enum { REST_NS = 2 * 1000 * 1000 * 1000 };
 
-// Takes the answer to hub/tap, and sets *tap to its number. Returns false, and prints the error, if the hub has refused.
+// Takes the answer to hub/tap, and sets *tap to its number. Returns false, and prints the error, if the hub has
+// refused.
 static bool take_answer(const struct tap_stream *stream, const struct client_answer *answer, uint64_t *tap) {
     if (answer->refused) {
         output_line(stderr, answer->body.bytes + answer->value.at, answer->value.bytes);
@@ -28,8 +29,8 @@ static bool is_entries(const struct client_body *body, struct lookup *found) {
            json_string_is(body->bytes, found->value[KEY_METHOD], "hub/tapped");
 }
 
-// Ends the tap, and takes the entries that the hub has sent until its answer, for up to REST_NS. Another signal ends the
-// wait.
+// Ends the tap, and takes the entries that the hub has sent until its answer, for up to REST_NS. Another signal ends
+// the wait.
 static void take_rest(const struct tap_stream *stream, struct client *client, uint64_t tap) {
     struct client_body body;
     struct client_answer answer;

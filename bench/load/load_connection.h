@@ -41,8 +41,8 @@ int links_open(struct links *links, bool trickle, const char **why);
 // opened, if it has. `size` is that of what the table holds, a link at the start of each.
 void links_close(struct links *links, void *table, size_t count, size_t size);
 
-// Waits until there is an event, or the monotonic clock reaches until_ns; then hands out what there is until false. Before
-// each event of a trickle, what those before it brought about is sent.
+// Waits until there is an event, or the monotonic clock reaches until_ns; then hands out what there is until false.
+// Before each event of a trickle, what those before it brought about is sent.
 void links_run(struct links *links, uint64_t until_ns);
 bool links_next(struct links *links, struct io_event *event);
 

@@ -10,8 +10,8 @@
 int load_dial(const char *at);
 struct bridge;
 
-// The same where the URI says `tls://`, behind a line that the server says in the clear: *bridge stands behind the socket
-// then, else it is NULL.
+// The same where the URI says `tls://`, behind a line that the server says in the clear: *bridge stands behind the
+// socket then, else it is NULL.
 int load_dial_upgraded(const char *at, struct bridge **bridge);
 // Sends all of it. 0 or -errno.
 int load_say(int socket, const void *bytes, size_t count);

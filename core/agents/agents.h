@@ -72,8 +72,8 @@ struct agent_profile {
     uint64_t connected_since_ms, held_since_ms;
     uint64_t serial;
     uint64_t holder; // to whom the agent's quota counts (quota.h); 0: to the hub itself
-    // The number of shards that will keep the agent: agents_put checks the quota for all of them, and the holder's share.
-    // 0: another shard has checked both already.
+    // The number of shards that will keep the agent: agents_put checks the quota for all of them, and the holder's
+    // share. 0: another shard has checked both already.
     uint32_t judged_for;
     // Gets the quota reserved for the other shards, of which each accepts its part (quota.h)
     uint64_t *set_aside;

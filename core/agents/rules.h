@@ -36,7 +36,8 @@ struct rules_message {
     bool from_elsewhere;         // the source is at another hub
     groups_reaches *reaches;     // which members of groups the source may reach; NULL: all
     const void *reaching;        // the context of `reaches`
-    // If no agent here has the approver's name: the source may ask that name alone, or agents that offer the method alone.
+    // If no agent here has the approver's name: the source may ask that name alone, or agents that offer the method
+    // alone.
     bool by_name_only, by_method_only;
 };
 

@@ -41,8 +41,8 @@ enum {
                            AGENT_ID_BYTES_MAX + 4 + 6 + FRAME_OFFSETS_BYTES_MAX
 };
 
-// Reads the headers of a message, which begin with NATS/1.0 (bytes 0: no headers). `last` is a hub that messages may
-// come from, or NULL: that hub's name is compared, and not read.
+// Reads the headers of a message, which begin with NATS/1.0 (bytes 0: no headers). `last` is the hub of an earlier
+// message, or NULL. If the headers have the name of `last`, that name is copied and not parsed again.
 void hub_header_read(const uint8_t *bytes, struct span headers, const struct hub_name *last,
                      struct hub_header *out);
 // Writes the headers and the empty line after them. Returns the number of bytes.

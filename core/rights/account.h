@@ -101,7 +101,8 @@ bool account_reports(const struct account *account, uint64_t now_ns);
 // Returns the number of an earlier second's refusals that got no line, once; else 0. For a timer, when no more refusals
 // come.
 uint32_t account_suppressed(struct account *account, uint64_t now_ns);
-// Returns whether refusals got no line and weren't told by account_suppressed: of this second, too.
+// Returns whether there are refusals without a line that account_suppressed hasn't returned yet, also refusals of this
+// second.
 bool account_suppresses(const struct account *account);
 
 // --- Leases

@@ -46,6 +46,6 @@ void ini_cut_comment(char *value);
 // a comment may stand behind. Returns the unchanged text between the quotes, or the value without quotes.
 char *ini_unquote(char *value);
 // Returns the part of an unknown key or section that a fault may show: the first word, if that is up to 32 letters, `-`
-// and `_`. All other text may be a secret, of a line such as `command --token SECRET --x=1`. Cuts the key. NULL: nothing
-// may be shown.
+// and `_`. All other text may be a secret, of a line such as `command --token SECRET --x=1`. Cuts the key. NULL:
+// nothing may be shown.
 const char *ini_shown_key(char *key);

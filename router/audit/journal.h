@@ -46,8 +46,7 @@ static inline bool journal_is_failing(const struct shard *shard) {
     return atomic_load_explicit(&shard->hub->journal_failing, memory_order_relaxed);
 }
 // Returns whether an entry of so many bytes could be written now: the last group was written, the file is there, and
-// the system has reserved room. Otherwise shard 0 makes a removed file
-// again, or marks the journal as failing.
+// the system has reserved room. Otherwise shard 0 makes a removed file again, or marks the journal as failing.
 bool journal_is_writable(struct shard *shard, size_t bytes);
 // Hands in an entry of this shard. The entry comes back in shard->settled.
 void journal_submit(struct shard *shard, struct journal_entry *entry);

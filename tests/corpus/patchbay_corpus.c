@@ -1,10 +1,11 @@
 // Plays cases of the corpus.
 //
-// usage: patchbay_corpus (--sim [--rough SEED] | --apart [--rough SEED] [--listed FILE] | --tcp PATCHBAYD | --unix PATCHBAYD)
-// [--lines | --mixed] [--must-fail] [--shards N] [--verbose] FILE|FOLDER...; or --websocket PATCHBAYD in place of --tcp and --lines
+// usage: patchbay_corpus (--sim [--rough SEED] | --apart [--rough SEED] [--listed FILE] | --tcp PATCHBAYD | --unix
+// PATCHBAYD) [--lines | --mixed] [--must-fail] [--shards N] [--verbose] FILE|FOLDER...; or --websocket PATCHBAYD in
+// place of --tcp and --lines
 //
-// Status 0 when every case held with one shard and with two (--shards 2: with two alone), in each depth of validation that the
-// case names, and no listed case (listed.h) did. With --must-fail: status 0 when every case failed in each.
+// Status 0 when every case held with one shard and with two (--shards 2: with two alone), in each depth of validation
+// that the case names, and no listed case (listed.h) did. With --must-fail: status 0 when every case failed in each.
 #include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>

@@ -55,8 +55,8 @@ export class Broker {
     await within(this.exit, 'nats-server to end');
   }
 
-  // The same address again, once whoever may have been given its port for a moment has left it. Nothing but the server
-  // itself listens there: a hub that dials anything else has one link more.
+  // Starts the server at its former address. Another program may have the port for a moment: this waits until the port is
+  // free. Nothing else listens there in the meantime, since a hub would count a link to any listener as an opened link.
   again() {
     return until('its port is free', async () => {
       const line = await this.#launch(this.port);

@@ -11,8 +11,8 @@ const data = ({ json, text }) => {
 const came = (agentId, hub, capabilities = {}, governanceLevel = 'autonomous') => ['registered', { agentId, capabilities, governanceLevel, hub }];
 const left = (agentId, reason, hub) => ['left', { agentId, reason, hub }];
 
-// Other hubs hear of the first subscriber behind its answer. The question for their agents follows that: who is in no
-// complete list, and comes, is told.
+// Subscribes, and waits for a complete list. Other hubs hear of the first subscriber after the subscriber's answer, and are
+// then asked for their agents. An agent that comes before its hub's list is complete is told as new.
 async function listens(hub, events = ['hub-agent-*']) {
   const peer = await hub.peer();
   assert.deepEqual((await peer.ask('hub/subscribe', { events })).result, { events });

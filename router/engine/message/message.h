@@ -56,7 +56,8 @@ struct message_hold {
     bool is_judged; // whether the request is observed was decided when it was held
 };
 
-// The source of a message over MCP that the hub refuses or answers before it is routed. No peer of this shard has sent it.
+// The source of a message over MCP that the hub refuses or answers before it is routed. No peer of this shard has sent
+// it.
 struct unrouted_source {
     uint64_t connection;
     const struct user *user; // NULL: users aren't on

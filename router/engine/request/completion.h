@@ -9,9 +9,9 @@
 // the source's id. parcel->mail.detail is the kind of response (enum answer_detail), and parcel->body the response as
 // it came. Drops a response that no request waits for, or that comes from a connection that wasn't asked.
 void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel);
-// Ends a request by a response that can be packed and that no feature watches: for the source (send_may_pack_framed), or for
-// an exchange of its transport (peer_ops.pack_answer). `id` is the value in the body of `frame` that is replaced.
-// Returns false if nothing was done: then the caller must deliver a parcel.
+// Ends a request by a response that can be packed and that no feature watches: for the source (send_may_pack_framed),
+// or for an exchange of its transport (peer_ops.pack_answer). `id` is the value in the body of `frame` that is
+// replaced. Returns false if nothing was done: then the caller must deliver a parcel.
 bool completion_pack(struct shard *shard, uint64_t hub_id, uint64_t from, const struct frame *frame,
                      struct span id, bool is_error);
 // Ends a request whose response is broken with an internal error.

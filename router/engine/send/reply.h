@@ -31,7 +31,8 @@ void reply_error(struct shard *shard, struct peer *peer, struct reply_to to, enu
                  struct text *data);
 // The peer that asked has gone, and an answer of the hub's own with it.
 void reply_missed(struct shard *shard, uint64_t connection, struct reply_to to);
-// Writes such an error, as a body; returns where its id lies. `data` is an object that is still open, or NULL for an empty one.
+// Writes such an error, as a body; returns where its id lies. `data` is an object that is still open, or NULL for an
+// empty one.
 struct span reply_put_error(struct text *body, struct reply_to to, enum error error, const struct text *data);
 // Sends a notification of the hub's own; takes the body over. Without memory for it the peer is closed.
 void reply_notify(struct shard *shard, struct peer *peer, struct text *body);

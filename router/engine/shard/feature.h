@@ -286,9 +286,9 @@ struct feature {
     // options follow the program's own options of the group.
     const struct option *options;
     // Reads the text of an OPTION_PARSED option into the settings, by the option's name. Returns NULL, or static text
-    // that says what is expected. That text must not have the value, which may hold a credential. `text` is NULL when
-    // another source replaces the values of an option with OPTION_REPEATS and without OPTION_ADDS: the function must
-    // forget all values read so far.
+    // that says what is expected. That text must not have the value, which may hold a credential. For an option with
+    // OPTION_REPEATS and without OPTION_ADDS, `text` is NULL before the first value of another source: the function
+    // must forget all values of that option.
     const char *(*read_option)(struct hub_settings *settings, const char *name, const char *text);
     // Completes the settings, when all options have been read and there is no hub yet. `insecure` is --insecure.
     // Returns NULL, or the name of an option that can't be used, and writes the reason to `fault`.

@@ -207,8 +207,8 @@ struct hub {
 int hub_create(struct hub **out, const struct hub_settings *settings);
 enum { HUB_LIMITS_FAULT_BYTES = 96 };
 // Returns whether a running hub may take these limits. Returns false if the memory is less than the shards need, or if
-// the quota in use takes more than half of the memory. The quota falls only when peers leave, so otherwise the hub might
-// never receive again. With false, writes to `expected` which memory is allowed.
+// the quota in use takes more than half of the memory. The quota falls only when peers leave, so otherwise the hub
+// might never receive again. With false, writes to `expected` which memory is allowed.
 bool hub_accepts_limits(const struct hub *hub, const struct limits *limits,
                         char expected[HUB_LIMITS_FAULT_BYTES]);
 // Reads the configuration and puts it into effect; on shard 0's thread. Returns false if the configuration is wrong,

@@ -40,7 +40,8 @@ enum option_group {
 
 // Properties of an option besides its kind.
 enum {
-    // May be given several times. The values of one source are kept together, and replace those of the source before.
+    // May be given several times. Without OPTION_ADDS, the values of one source (the command line, or a file) replace
+    // those of the source before.
     OPTION_REPEATS = 1 << 0,
     OPTION_ADDS = 1 << 1,     // with OPTION_REPEATS: the values of all sources are kept
     OPTION_RELOADS = 1 << 2,  // SIGHUP changes the value

@@ -1,5 +1,6 @@
-// Judges messages that the journal takes (router/audit), before they are routed, and hands an audit/log in. The answer to one without a
-// target comes when it is on disk; agents that offer the method are told of it.
+// Judges messages that the journal takes (router/audit), before they are routed, and hands audit/log requests to the
+// journal. A request without a target is answered when its entry is on disk. Agents that offer the method then get a
+// notification.
 
 #include <assert.h>
 #include <string.h>
@@ -139,7 +140,8 @@ static void refuse_unrecorded(struct shard *shard, const struct message *message
     refuse(shard, message, ERROR_AUDIT, &data);
 }
 
-// Judges a message that the journal takes as strict validation does. It is refused, too, where the journal has no room for it.
+// Judges a message that the journal takes as strict validation does. Refuses the message also if the journal has no
+// room for its entry.
 static bool refuse_call(struct shard *shard, struct message *message) {
     assert(message->audit == MESSAGE_PLAIN);
     enum message_audit audit = audit_of(message);

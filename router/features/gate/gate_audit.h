@@ -1,5 +1,5 @@
-// Lines of the audit journal about held messages: a line of kind "gate" for each step, with its "step" and "checkpoint",
-// and a line of kind "approval" for each decision, also for a decision that comes too late.
+// Lines of the audit journal about held messages: a line of kind "gate" for each step, with its "step" and
+// "checkpoint", and a line of kind "approval" for each decision, also for a decision that comes too late.
 //
 //     step         members besides "source" and "target"
 //     held         "method", "governanceLevel", "bytes", "until"

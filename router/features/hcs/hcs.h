@@ -7,8 +7,8 @@
 //                    │ the peer reads too slowly
 //                    └── report ─────▶ hcs_session: pause, resume ───────────▶ its queue
 //
-// The name of a session determines its shard, so that each shard finds the session without a common table. All frames of
-// the session go there first, and are kept there for a while, for clients that join later or resume.
+// The name of a session determines its shard, so that each shard finds the session without a common table. All frames
+// of the session go there first, and are kept there for a while, for clients that join later or resume.
 #pragma once
 
 #include "router/engine/message/message.h"

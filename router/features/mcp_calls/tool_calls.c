@@ -333,9 +333,10 @@ static void sift_list(struct shard *shard, const struct pending *pending, struct
 
 // --- Calls that no server gets
 
-// Returns whether a refused call has a line in the journal. Refused calls must not fill the journal, so their lines are
-// bounded as lines of refusals are, and together with those. Those without a right or a level were noted as refusals
-// before, and have a line if the refusal has one. What an approver or the source has ended is no such refusal.
+// Returns whether a refused call has a line in the journal. Refused calls must not fill the journal, so their lines
+// share the bound of the lines of refusals. A call without a right or a level is a refusal, too, which audit_refused
+// has counted already: the call has a line if the refusal has one. A call that an approver or the source has ended
+// always has a line.
 static bool has_line(struct shard *shard, const struct message *message, const struct user *user,
                      enum error error) {
     assert(message_is_request(message) && error < ERRORS_COUNT);

@@ -164,7 +164,8 @@ static bool refuse(struct shard *shard, struct mcp_post *post, enum error error,
     return false;
 }
 
-// Refuses a request or notification of another version of JSON-RPC, in strict validation. Returns false if it was refused.
+// Refuses a request or notification of another version of JSON-RPC, in strict validation. Returns false if it was
+// refused.
 static bool judge_version(struct shard *shard, const struct mcp_post *post) {
     struct text data;
     if (!shard->settings->strict || schema_version_served(post->message.body, &post->message.lookup))

@@ -45,8 +45,8 @@ static uint32_t put_agent(char *out, const struct agent *agent) {
     return (uint32_t)bytes;
 }
 
-// Writes the source of a message: the agent that the message names if the connection has that agent, else the first agent
-// of the connection, else the connection's number. Returns the bytes.
+// Writes the source of a message: the agent that the message names if the connection has that agent, else the first
+// agent of the connection, else the connection's number. Returns the bytes.
 static uint32_t put_source(struct shard *shard, const struct message *message,
                            char out[OBSERVED_TARGET_BYTES]) {
     const struct agent *agent = agents_one_at(&shard->agents, source_of(message));
@@ -108,8 +108,8 @@ static size_t event_of(const struct message *message, char out[EVENT_BYTES_MAX])
     return json_string_decode_begin(message->body, lookup->value[KEY_EVENT], out, EVENT_BYTES_MAX);
 }
 
-// Returns the header lines that came with the message; bytes 0: none. In an HTTP request that was refused before it was made
-// a frame, the lines follow the request line.
+// Returns the header lines that came with the message; bytes 0: none. In an HTTP request that was refused before it was
+// made a frame, the lines follow the request line.
 static struct piece header_of(const struct message *message) {
     const struct frame *frame = message->frame;
     const uint8_t *head = frame->buffer->bytes + frame->at, *end = head + frame->unit->body_at;
@@ -205,8 +205,8 @@ void observation_give(struct shard *shard, struct observation *observation) {
     quota_give(&shard->quota, observation);
 }
 
-// Returns the time of a stamp, which has the low bits of a clock that all shards share. The time may be a little later than
-// this shard's turn.
+// Returns the time of a stamp, which has the low bits of a clock that all shards share. The time may be a little later
+// than this shard's turn.
 static uint64_t time_of(const struct shard *shard, uint32_t us) {
     uint64_t now_ns = io_now(shard->io);
     int32_t ago_us = (int32_t)(shard_us(now_ns) - us);
@@ -299,8 +299,8 @@ static void read_answer(struct shard *shard, struct observation *observation, co
         read_code(observation, parcel->buffer->bytes + parcel->body.at, parcel->body.bytes);
 }
 
-// A cancelled request ends without an answer where its target sends none after a cancel. Its outcome is `cancelled` if the
-// source is still there.
+// A cancelled request ends without an answer where its target sends none after a cancel. Its outcome is `cancelled` if
+// the source is still there.
 void observation_end(struct shard *shard, struct observation *observation, const struct pending *pending,
                      const struct request_end *end) {
     assert(observation->hub_id == pending_hub_id(&shard->pending, pending));

@@ -91,8 +91,8 @@ const char *observation_outcome_text(enum observation_outcome outcome);
 
 // Reads the trace context of a message. Returns false if there is none.
 bool observation_read_context(const struct message *message, struct trace_context *out);
-// Makes the observation of a message. `callee` is a name that the observation keeps; count 0: none. Returns NULL without
-// memory.
+// Makes the observation of a message. `callee` is a name that the observation keeps; count 0: none. Returns NULL
+// without memory.
 struct observation *observation_begin(struct shard *shard, const struct message *message,
                                       struct trace_text callee);
 // Copies so many bytes of the body into the observation; none without memory.
@@ -101,8 +101,8 @@ void observation_keep_body(struct shard *shard, struct observation *observation,
 // Frees an observation.
 void observation_give(struct shard *shard, struct observation *observation);
 
-// Notes the target of a message before the target gets it. `agent` is the chosen agent; NULL: the agent that the message
-// names, if that agent is here.
+// Notes the target of a message before the target gets it. `agent` is the chosen agent; NULL: the agent that the
+// message names, if that agent is here.
 void observation_name_target(struct shard *shard, struct observation *observation,
                              const struct message *message, const struct agent *agent);
 // Notes that the message goes to this agent; NULL: to other hubs. `pending` is the request; NULL for other messages.

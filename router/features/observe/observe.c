@@ -121,8 +121,8 @@ static __attribute__((noinline)) bool enter(struct shard *shard, const struct me
     return true;
 }
 
-// Decides about a request that may be observed. A decision about a message that another hub holds is forwarded, and is never
-// shown.
+// Decides about a request that may be observed. A governance/approval for a message that another hub holds goes to that
+// hub, and is never observed: the method is the hub's own (is_shown).
 static __attribute__((noinline)) void decide(struct shard *shard, const struct message *message,
                                              const struct agent *agent, bool *is_watched) {
     bool is_fresh = !is_judged(message);
@@ -206,7 +206,8 @@ static void observe_request_ended(struct shard *shard, struct pending *pending,
     note(shard, observation, NULL);
 }
 
-// Returns whether a notification tells an agent of a request that the hub answers: the request has an entry.
+// Returns whether a notification tells an agent of a request that the hub answers. Taps show that request, so they
+// don't show the notification.
 static bool is_of_request(const struct message *message) {
     assert(!message_is_request(message));
     return lookup_has(&message->lookup, KEY_ID);
@@ -227,8 +228,8 @@ static struct observation *begin_refused(struct shard *shard, const struct messa
     return observation;
 }
 
-// Ends the observation of a refused message. A message of a peer without a credential may bear the credential anywhere in
-// its body, so the body is not shown.
+// Ends the observation of a refused message. A message of a peer without a credential may bear the credential anywhere
+// in its body, so the body is not shown.
 static void observe_refused(struct shard *shard, const struct message *message, unsigned error) {
     const struct message *shown = error == ERROR_NOT_INITIALIZED ? NULL : message;
     struct observation *observation = take_entering(shard);
@@ -274,8 +275,8 @@ static void observe_answered(struct shard *shard, const struct message *message,
     note(shard, observation, NULL);
 }
 
-// Begins the observation of a request that the hub answers once its entry is in the journal. Agents that are told of the
-// entry take no part in the request.
+// Begins the observation of a request that the hub answers once the request's entry is in the journal. Agents may get a
+// notification of that entry; the observation names none of them.
 static void observe_log_began(struct shard *shard, const struct message *message,
                               struct observation **observation) {
     assert(!*observation && !is_judged(message) && message_is_request(message));
@@ -310,8 +311,8 @@ static void observe_notification(struct shard *shard, const struct message *mess
     note(shard, observation, message);
 }
 
-// Begins the observation of an event, which ends when all shards have told their deliveries. The message is gone by then,
-// so the observation keeps the body.
+// Begins the observation of an event, which ends when all shards have told their deliveries. The message is gone by
+// then, so the observation keeps the body.
 static void observe_event_began(struct shard *shard, const struct message *message,
                                 struct observation **out) {
     assert(!*out);
@@ -385,8 +386,8 @@ static void take_sent(struct shard *shard, struct mail *mail) {
 
 // --- Turns
 
-// Begins or ends the watching of this shard's messages. A shard is watched while a span, a tap or the log may want them, and
-// until each observed request has ended.
+// Begins or ends the watching of this shard's messages. A shard is watched while a span, a tap or the log may want
+// them, and until each observed request has ended.
 static void follow(struct shard *shard) {
     bool watches =
         trace_is_on(shard) || tap_is_on(shard) || slow_log_is_on(shard) || observe_of(shard)->live > 0;

@@ -21,8 +21,8 @@ enum {
     LIMIT_USUAL = 100,
     LIMIT_MAX = 1000,
     SLOTS_A_TURN = 4096, // about 100 us
-    // Queries under way: of all connections of a shard, and of one connection, whose registrations count, too. Each query
-    // holds memory for its rows until its answer.
+    // Queries under way: of all connections of a shard, and of one connection, whose registrations count, too. Each
+    // query holds memory for its rows until its answer.
     QUERIES_MAX = 128,
     QUERIES_OF_ONE_MAX = 64,
     SHOWN_METHOD_BYTES = 63,
@@ -285,7 +285,8 @@ static void look_at_held(struct shard *shard, struct pending_query *query) {
     }
 }
 
-// Writes the rows of this shard's requests as they are now, and removes rows whose requests have ended since they were kept.
+// Writes the rows of this shard's requests as they are now, and removes rows whose requests have ended since they were
+// kept.
 static void write_rows(struct shard *shard, struct pending_query *query) {
     uint32_t kept = 0;
     for (uint32_t at = 0; at < query->count; at++) {

@@ -80,8 +80,8 @@ static struct trace_places places_of(const struct observation *observation, cons
                                 &observation->trace);
 }
 
-// The body belongs to this message alone. Other messages of an array may share the header block, so the block's offset is
-// kept to put the parent back.
+// The body belongs to this message alone. Other messages of an array may share the header block, so the block's offset
+// is kept to put the parent back.
 void request_span_put(struct observation *observation, const struct message *message) {
     assert(observation->is_sampled && !observation->block_at);
     if (!observation->trace.parent[0])

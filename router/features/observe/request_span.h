@@ -1,5 +1,5 @@
-// Spans of requests (router/features/trace): which requests have a span, what the span tells, and how the span takes the
-// place of its parent in the forwarded message.
+// Spans of requests (router/features/trace): which requests have a span, what the span tells, and how the span takes
+// the place of its parent in the forwarded message.
 #pragma once
 
 #include "router/features/observe/observation.h"
@@ -23,8 +23,8 @@ static inline bool request_span_is_due(struct shard *shard, const struct message
 }
 // Gives a sampled request a span, and a trace if the request bears no context.
 void request_span_begin(struct shard *shard, struct observation *observation);
-// Returns the kind of callee of a request to this agent: a tool, or a prompt or resource of an MCP server. `agent` is NULL if
-// unknown. Writes the callee's name to `name`, cut. The name doesn't depend on the agent.
+// Returns the kind of callee of a request to this agent: a tool, or a prompt or resource of an MCP server. `agent` is
+// NULL if unknown. Writes the callee's name to `name`, cut. The name doesn't depend on the agent.
 enum trace_callee request_span_callee(const struct shard *shard, const struct message *message,
                                       const struct agent *agent, char name[TRACE_TEXT_BYTES_MAX],
                                       size_t *name_bytes);
@@ -38,8 +38,8 @@ void request_span_put(struct observation *observation, const struct message *mes
 void request_span_hide(const struct observation *observation, const struct message *message);
 // Puts the span once more in the place of its parent in the body.
 void request_span_show(const struct observation *observation, const struct message *message);
-// Puts the parent back in a header block that other messages of an array share. The parcel of the request is made, and gets a
-// block of its own; NULL: the request was refused.
+// Puts the parent back in a header block that other messages of an array share. The parcel of the request is made, and
+// gets a block of its own; NULL: the request was refused.
 void request_span_put_back(struct observation *observation, const struct message *message,
                            struct parcel *parcel);
 // Hands the span of a request that has ended to trace_submit.

@@ -4,7 +4,8 @@
 
 #include "io/log.h"
 
-// Returns how long a request waited in its target's queue, in ms. A request that never left the queue waited to its end.
+// Returns how long a request waited in its target's queue, in ms. A request that never left the queue waited to its
+// end.
 static struct log_field queue_ms(const struct observation *observation) {
     uint64_t until_ns = observation->sent_ns ? observation->sent_ns : observation->ended_ns;
     bool is_known = observation->queued_ns && (observation->sent_ns || !observation->answered_ns);

@@ -159,8 +159,8 @@ static void miss(struct tap *tap, uint64_t count) {
     atomic_fetch_add_explicit(&tap->missed, count, memory_order_relaxed);
 }
 
-// Returns whether an entry may wait for the tap. Only the bytes that wait before the entry count, as in any queue, so a large
-// entry passes a tap that reads.
+// Returns whether an entry may wait for the tap. Only the bytes that wait before the entry count, as in any queue, so a
+// large entry passes a tap that reads.
 static bool has_room(struct shard *shard, const struct tap *tap, uint64_t bytes) {
     return atomic_load_explicit(&tap->waiting, memory_order_relaxed) < shard_limits(shard)->queue_bytes_max &&
            buffer_budget_has_room(&shard->hub->budget, 4 * bytes, BUDGET_PLENTY);

@@ -25,14 +25,15 @@ void tap_expired(struct shard *shard, struct timer *timer);
 static inline bool tap_is_on(const struct shard *shard) {
     return observe_of(shard)->tap_count > 0;
 }
-// Tell all taps of a request that was taken in, or of a message that has ended. `message` is the message if its body may be
-// shown; else NULL.
+// Tell all taps of a request that was taken in, or of a message that has ended. `message` is the message if its body
+// may be shown; else NULL.
 void tap_note_begun(struct shard *shard, const struct observation *observation,
                     const struct message *message);
 void tap_note(struct shard *shard, const struct observation *observation, const struct message *message);
 // Returns the most bytes of the body that a tap wants which shows this observation.
 uint64_t tap_body_bytes(struct shard *shard, const struct observation *observation);
-// Returns whether no tap may show another entry in this second. Counts the request as missed then; it needs no observation.
+// Returns whether no tap may show another entry in this second. Counts the request as missed then; it needs no
+// observation.
 bool tap_has_enough(struct shard *shard);
 // Counts a message that could not be observed without memory as missed.
 void tap_note_missed(struct shard *shard);

@@ -21,8 +21,8 @@ static uint64_t latest(uint64_t one, uint64_t other) {
     return one > other ? one : other;
 }
 
-// Writes the times in the queue, with the target and in the hub, whose sum is the whole time. A request that never left the
-// queue has no time with its target. If the time of sending is unknown, nothing is written.
+// Writes the times in the queue, with the target and in the hub, whose sum is the whole time. A request that never left
+// the queue has no time with its target. If the time of sending is unknown, nothing is written.
 static void put_times(struct text *out, const struct observation *observation) {
     uint64_t came = observation->came_ns, ended = latest(observation->ended_ns, came);
     uint64_t queued = latest(observation->queued_ns, came), sent = latest(observation->sent_ns, queued);

@@ -23,8 +23,8 @@ bool collector_is_local(const struct collector *collector);
 
 // Reads --otlp into settings->collector_url. Parameters and result are those of feature.read_option.
 const char *collector_read_option(struct hub_settings *settings, const char *name, const char *text);
-// Lets the hub dial the collector. A collector on another machine is a fault without --insecure. Parameters and result are
-// those of feature.check_settings.
+// Lets the hub dial the collector. A collector on another machine is a fault without --insecure. Parameters and result
+// are those of feature.check_settings.
 const char *collector_check_settings(struct hub_settings *settings, bool insecure,
                                      char fault[FEATURE_FAULT_BYTES]);
 // Returns whether there is a collector whose name must be looked up.

@@ -151,8 +151,8 @@ static void close_connection(struct span_exporter *exporter) {
     close_if_quiet(exporter);
 }
 
-// Keeps the spans of the POST, which are sent again after a pause: the pause that the collector asked for, or twice the last
-// one.
+// Keeps the spans of the POST, which are sent again after a pause: the pause that the collector asked for, or twice the
+// last one.
 static void try_again(struct span_exporter *exporter, bool is_asked, uint64_t asked_ms) {
     uint64_t most = PAUSE_ASKED_MS_MAX, pause_ms = is_asked ? asked_ms : exporter->pause_ms;
     uint64_t again_ms = now_ms(exporter) + (pause_ms < most ? pause_ms : most);
@@ -175,8 +175,8 @@ static void settle(struct span_exporter *exporter, uint64_t refused) {
     exporter->again_ms = 0;
 }
 
-// Settles a POST that the collector has taken. If the part of the answer that was read tells no number of rejected spans,
-// the collector has taken all.
+// Settles a POST that the collector has taken. If the part of the answer that was read tells no number of rejected
+// spans, the collector has taken all.
 static void settle_taken(struct span_exporter *exporter) {
     if (!exporter->is_answer_read)
         trace_count(exporter->shard, TRACE_COUNT_ANSWERS_UNREAD, 1);
@@ -272,8 +272,8 @@ static bool compose(struct span_exporter *exporter) {
     return !exporter->head.failed;
 }
 
-// Chooses the collector's address for a POST. The addresses of a name are tried in turn. When all have failed, the name is
-// looked up again.
+// Chooses the collector's address for a POST. The addresses of a name are tried in turn. When all have failed, the name
+// is looked up again.
 static void dial(struct span_exporter *exporter) {
     const struct collector *collector = &exporter->collector;
     uint32_t bytes = collector->bytes;

@@ -3,8 +3,8 @@
 //
 //     idle ──due──▶ resolving ──▶ dialling ──▶ asking ──answer, or 10 s──▶ closing ──▶ idle
 //
-// The answer to a POST decides about its spans: the collector has taken them, has refused them for good, or must get them
-// again. Without an answer the spans are sent again, too.
+// The answer to a POST decides about its spans: the collector has taken them, has refused them for good, or must get
+// them again. Without an answer the spans are sent again, too.
 #pragma once
 
 #include "router/features/trace/trace.h"

@@ -22,8 +22,8 @@ static uint32_t toss(struct trace *trace) {
     return (uint32_t)(trace->coin >> 32);
 }
 
-// Draws how many requests come before the next sampled one: any number up to twice the average, each as likely as the others.
-// The average is exact: the number is drawn with 32 bits behind the point, and rounded up or down by chance.
+// Draws how many requests come before the next sampled one: any number up to twice the average, each as likely as the
+// others. The average is exact: the number is drawn with 32 bits behind the point, and rounded up or down by chance.
 static uint64_t draw_gap(struct trace *trace, uint64_t part) {
     assert(part > 0 && part <= UNITS_WHOLE);
     uint64_t most = (2 * (UNITS_WHOLE - part) << 32) / part;

@@ -80,7 +80,8 @@ static inline bool trace_replaces_parent(const struct shard *shard) {
 }
 // Draws how many requests are passed over until the next one with a span. Returns whether this request has one.
 bool trace_draw(struct shard *shard);
-// Passes over a request without a context if the last draw says so. Returns false if the next request must be drawn for.
+// Passes over a request without a context if the last draw says so. Returns false if the next request must be drawn
+// for.
 static inline bool trace_passes(struct shard *shard) {
     struct trace *trace = trace_of(shard);
     bool passes =
@@ -97,8 +98,8 @@ bool trace_admits(struct shard *shard);
 // Writes the digits of a new trace and of a new span; `trace` NULL: of a span alone. No two are alike, and nobody can
 // foretell them.
 void trace_name(struct shard *shard, char *trace, char span[TRACE_PARENT_DIGITS]);
-// Posts a span to shard 0. The text is a comma and the span's JSON, and is copied. Past a bound, without memory, or if the
-// text has failed, the span is dropped and counted.
+// Posts a span to shard 0. The text is a comma and the span's JSON, and is copied. Past a bound, without memory, or if
+// the text has failed, the span is dropped and counted.
 void trace_submit(struct shard *shard, const struct text *json);
 // Frees a record whose span waits no more.
 void trace_give(struct shard *shard, struct span_record *record);
