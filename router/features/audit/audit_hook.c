@@ -1,5 +1,5 @@
 // Judges messages that the journal takes (router/audit), before they are routed, and hands audit/log requests to the
-// journal. A request without a target is answered when its entry is on disk. Agents that offer the method then get a
+// journal. A request without a target is answered when its entry is on disk. Agents that offer the method get a
 // notification.
 
 #include <assert.h>
