@@ -148,6 +148,25 @@ withUsers('what a user who is removed has in progress is answered', LEAVING_USER
   assert.match(late.fields['retry-after'], /^[1-9]/);
 });
 
+// A stream bears a server's messages, so it ends with the right to that server. Calls go on.
+writeFileSync(join(directoryOfUsers, 'losing.ini'), section('one', 'a,slow') + `[child server]\ncommand = python3 -S -E ${fileURLToPath(new URL('mcp_server.py', import.meta.url))} --both\nprotocol = mcp\n`);
+const LOSING = { transport: 'http', options: ['--config', join(directoryOfUsers, 'losing.ini'), '--drain-timeout', '100ms'] };
+const LOSING_USERS = { loses: { call: ['*'] }, stays: { call: ['*'] }, boss: { admin: true } };
+withUsers('streams end with the right to their server, and calls go on', LOSING_USERS, LOSING, async (hub) => {
+  const one = await open(hub, 'loses', '/mcp/one'), all = await open(hub, 'loses', '/mcp'), stays = await open(hub, 'stays', '/mcp/one');
+  const listen = (path, id) => sendModern(hub, path, 'subscriptions/listen', { notifications: { toolsListChanged: true } }, { id, fields: bearer('loses') });
+  const streams = [await one.listen(), await all.listen(), listen('/mcp/server', 1), listen('/mcp', 2)], other = await stays.listen();
+  const call = one.call('tools/call', { name: 'slow' }), boss = await known(hub, 'boss', 'tcp');
+  const pending = async () => (await boss.ask('hub/pending')).result.pending.map(({ method }) => method);
+  for (let found = []; !found.includes('tools/call') || found.filter((method) => method === 'subscriptions/listen').length < 2;) found = await pending();
+  await reload(hub, { ...LOSING_USERS, loses: { call: ['other'] } });
+  for (const stream of streams) await (await stream).end();
+  assert.deepEqual(await pending(), ['tools/call']);
+  hub.process.kill('SIGTERM');
+  assert.equal((await (await call).end()).answer(one.ids).error.code, -31050);
+  await other.end();
+});
+
 // At /mcp the user's one client at such a server asks for the calls' clients, and ends in the same turn as these.
 const OWN = { transport: 'http', options: ['--config', join(directoryOfUsers, 'own.ini'), '--gate', 'manual', '--mcp-gather', '60s'] };
 writeFileSync(join(directoryOfUsers, 'own.ini'), section('own', 'a --modern --never prompts/list', 'instances = each\n'));

@@ -407,19 +407,30 @@ static struct mcp_call *next_listen(const struct mcp_client *client, bool of_all
     return NULL;
 }
 
-// Ends the subscriptions of all clients with results, since subscriptions don't end by themselves. `of_all`: only
+// Returns the client of a slot of the shard's peers; NULL: there is none, or the client is being closed.
+static struct mcp_client *client_at(const struct shard *shard, uint32_t slot) {
+    const struct peer *peer = shard->peers.slots[slot];
+    struct mcp_client *client = peer ? mcp_client_of_seat(peer) : NULL;
+    return client && !client->is_closed ? client : NULL;
+}
+
+// Ends the subscriptions of a client with results, since subscriptions don't end by themselves. `of_all`: only
 // subscriptions to all servers.
+static void end_listens_of(struct shard *shard, struct mcp_client *client, bool of_all) {
+    for (struct mcp_call *call; (call = next_listen(client, of_all));) {
+        call->is_parted = true;
+        if (call->gather)
+            mcp_all_listen_part(shard, call->gather);
+        else
+            mcp_modern_call_part(shard, call);
+    }
+}
+
 static void end_listens(struct shard *shard, bool of_all) {
     for (uint32_t slot = 0; mcp_http_of(shard) && slot < shard->peers.capacity; slot++) {
-        struct peer *peer = shard->peers.slots[slot];
-        struct mcp_client *client = peer ? mcp_client_of_seat(peer) : NULL;
-        for (struct mcp_call *call; client && !client->is_closed && (call = next_listen(client, of_all));) {
-            call->is_parted = true;
-            if (call->gather)
-                mcp_all_listen_part(shard, call->gather);
-            else
-                mcp_modern_call_part(shard, call);
-        }
+        struct mcp_client *client = client_at(shard, slot);
+        if (client)
+            end_listens_of(shard, client, of_all);
     }
 }
 
@@ -520,9 +531,31 @@ static void reloaded(struct shard *shard) {
     mcp_http_of(shard)->server_set = set;
 }
 
+// Returns whether the user may call each server whose messages come on the client's streams.
+static bool keeps_streams(const struct shard *shard, const struct mcp_client *client) {
+    const struct child_settings *child = shard->settings->children;
+    if (!client->user || client->kind == MCP_CLIENT_USER) // the hub's own client at a server has no stream
+        return true;
+    if (client->name_bytes)
+        return authz_calls_server(client->user, client->name, client->name_bytes);
+    while (child && (child->protocol != CHILD_MCP || mcp_gather_reaches(child, client->user)))
+        child = child->next;
+    return !child;
+}
+
+// Ends the streams of clients that may have lost the right to a server. Calls in progress go on. A client of all servers
+// may open its streams again, which then bear messages of the servers that its user may call.
 static void rights_changed(struct shard *shard) {
-    if (mcp_http_of(shard))
-        mcp_era_review(shard);
+    if (!mcp_http_of(shard))
+        return;
+    mcp_era_review(shard);
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
+        struct mcp_client *client = client_at(shard, slot);
+        if (!client || keeps_streams(shard, client))
+            continue;
+        end_listens_of(shard, client, false);
+        mcp_stream_end_listener(shard, client);
+    }
 }
 
 static const char *start(struct shard *shard) {

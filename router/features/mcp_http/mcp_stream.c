@@ -281,7 +281,7 @@ void mcp_stream_report(struct shard *shard, struct mcp_call *call, struct peer *
 
 // --- The stream of GET
 
-static void end_listener(struct shard *shard, struct mcp_client *client) {
+void mcp_stream_end_listener(struct shard *shard, struct mcp_client *client) {
     assert(shard->index == 0);
     struct mcp_exchange *http = client->listener;
     client->listener = NULL;
@@ -330,7 +330,7 @@ static void put_waiting(struct shard *shard, struct mcp_client *client) {
 void mcp_stream_open(struct shard *shard, struct mcp_client *client, struct mcp_exchange *http) {
     struct mcp_history_stream *stream = NULL;
     assert(shard->index == 0);
-    end_listener(shard, client);
+    mcp_stream_end_listener(shard, client);
     client->listener = http;
     http->listener = client;
     client->used_ms = shard_now_ms(shard);
@@ -377,7 +377,7 @@ bool mcp_stream_resume(struct shard *shard, struct mcp_client *client, struct mc
     if (call)
         go_on(shard, call, http);
     if (stream->is_listening) {
-        end_listener(shard, client);
+        mcp_stream_end_listener(shard, client);
         listen_on(shard, client, stream);
         client->listener = http;
         http->listener = client;
@@ -399,7 +399,7 @@ bool mcp_stream_resume(struct shard *shard, struct mcp_client *client, struct mc
 
 void mcp_stream_close(struct shard *shard, struct mcp_client *client) {
     assert(shard->index == 0);
-    end_listener(shard, client);
+    mcp_stream_end_listener(shard, client);
     for (struct parcel *parcel; (parcel = parcel_list_take(&client->waiting));)
         drop(shard, client, parcel, COUNT_DROP_TARGET_GONE);
     client->waiting_bytes = 0;

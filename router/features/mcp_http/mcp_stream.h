@@ -21,6 +21,8 @@ bool mcp_stream_resume(struct shard *shard, struct mcp_client *client, struct mc
                        const uint8_t *id, size_t bytes);
 // Returns whether streams begin with an empty event in this version of the legacy era. `version` is decoded.
 bool mcp_stream_primes(const char *version, size_t bytes);
+// Ends the stream of GET, if there is one. Later messages wait for the next GET.
+void mcp_stream_end_listener(struct shard *shard, struct mcp_client *client);
 // Ends the stream of GET, and drops the messages that wait and the events that are kept.
 void mcp_stream_close(struct shard *shard, struct mcp_client *client);
 // Handles the client's timer: sends comments on silent streams, ends what has waited for --mcp-gather, and closes an
