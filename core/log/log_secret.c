@@ -58,6 +58,7 @@ static size_t escape_bytes_before(const char *text, size_t end) {
 
 // Moves `at` behind blanks and a terminal's escapes. Returns the new offset.
 static size_t skip_blanks(const char *text, size_t bytes, size_t at) {
+    assert(at <= bytes);
     for (size_t escape; at < bytes && text[at] != '\n'; at += escape > 0 ? escape : 1) {
         escape = escape_bytes(text, bytes, at);
         if (escape == 0 && (unsigned char)text[at] > ' ')
@@ -225,6 +226,7 @@ static size_t find_name(const char *text, size_t end, size_t count) {
 static size_t separator_bytes(const char *text, size_t bytes, size_t at) {
     static const char *const separators[] = {"=", ":",  "->",           ">",           "%3d", "%3a",
                                              " ", "\t", "\xef\xbc\x9d", "\xef\xbc\x9a"};
+    assert(at < bytes);
     for (size_t index = 0; index < sizeof separators / sizeof *separators; index++) {
         size_t count = strlen(separators[index]);
         if (bytes - at >= count && strncasecmp(text + at, separators[index], count) == 0)
@@ -248,6 +250,7 @@ static size_t find_name_end(const char *text, size_t at) {
         else
             break;
     }
+    assert(end <= at);
     return end;
 }
 
@@ -270,6 +273,7 @@ static size_t find_name_before(const char *text, size_t at, size_t count) {
 // Returns the offset of the quote that ends the quoted text at `at`. `escapes`: how many backslashes stand before the
 // opening quote. `bytes`: there is none.
 static size_t find_quote(const char *text, size_t bytes, size_t at, char quote, size_t escapes) {
+    assert(at <= bytes);
     for (size_t run = 0; at < bytes && text[at] != '\n'; at++) {
         if (text[at] == quote && (run <= escapes || run % (2 * escapes + 2) == escapes))
             return at - (run < escapes ? run : escapes);
@@ -280,6 +284,7 @@ static size_t find_quote(const char *text, size_t bytes, size_t at, char quote, 
 
 // Returns the offset of the bracket that ends the text at `at`, behind an open one.
 static size_t find_bracket(const char *text, size_t bytes, size_t at) {
+    assert(at > 0 && at <= bytes && is_one_of(text[at - 1], "[{("));
     for (size_t depth = 1; at < bytes && text[at] != '\n'; at++) {
         depth += is_one_of(text[at], "[{(") ? 1 : 0;
         depth -= is_one_of(text[at], "]})") ? 1 : 0;
@@ -310,6 +315,7 @@ static size_t find_word_end(const char *text, size_t bytes, size_t at) {
 // credential itself.
 static size_t skip_scheme(const char *text, size_t bytes, size_t at) {
     static const char *const schemes[] = {"bearer", "basic", "digest", "token", "apikey", "negotiate"};
+    assert(at <= bytes);
     for (size_t index = 0; index < sizeof schemes / sizeof *schemes; index++) {
         size_t count = strlen(schemes[index]);
         if (bytes - at <= count || strncasecmp(text + at, schemes[index], count) != 0)
@@ -337,6 +343,7 @@ static void skip_to_value(const char *text, size_t bytes, size_t *at, size_t *es
     for (*escapes = 0; next < bytes && text[next] == '\\'; next++)
         ++*escapes;
     bool is_quote = next < bytes && (is_one_of(text[next], "\"'`"));
+    assert(next >= *at && next <= bytes);
     *at = is_quote ? next : *at;
     *escapes = is_quote ? *escapes : 0;
 }
@@ -345,6 +352,7 @@ static void skip_to_value(const char *text, size_t bytes, size_t *at, size_t *es
 // the value may be the rest of its line.
 static size_t find_named_value(const char *text, size_t bytes, size_t *at, size_t separator, bool is_header) {
     size_t escapes = 0, end;
+    assert(separator > 0 && *at + separator <= bytes);
     bool is_tag = text[*at] == '>', is_blank = is_one_of(text[*at], " \t");
     *at += separator;
     skip_to_value(text, bytes, at, &escapes);
