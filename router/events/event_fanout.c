@@ -307,7 +307,7 @@ void event_fanout_to_all(struct shard *shard, struct copy *copy) {
     else
         offer_to_matching(shard, &delivery, copy);
     if (copy->subscribers > shard->bounds.at_once) {
-        shard->spreading.bytes += bytes;
+        shard->fanout_sends.bytes += bytes;
         shard->share.heavy = true;
     }
     feature_after_fanout(shard, copy);

@@ -176,7 +176,7 @@ static bool is_crowded(const struct shard *shard, const struct audience *audienc
 
 // False when the event is a request, and memory is used up or a mailbox is crowded. A notification is missed
 // then, by all its subscribers. Nothing was delivered then.
-static bool spread_event(struct shard *shard, struct event *event) {
+static bool fan_out_event(struct shard *shard, struct event *event) {
     struct audience audience;
     audience_find(shard, &audience);
     bool crowded = is_crowded(shard, &audience);
@@ -251,7 +251,7 @@ static void publish_alone(struct shard *shard, const struct message *message, co
         return;
     feature_event_began(shard, message, &event.observation);
     message->peer->awaited += is_request;
-    if (spread_event(shard, &event))
+    if (fan_out_event(shard, &event))
         return;
     assert(message->peer->awaited >= is_request);
     message->peer->awaited -= is_request;
@@ -270,7 +270,7 @@ void events_announce(struct shard *shard, uint64_t source, const struct user *us
         .name_bytes = (uint32_t)strlen(name),
     };
     assert(!shard->run.count);
-    spread_event(shard, &event);
+    fan_out_event(shard, &event);
 }
 
 bool events_may_announce(struct shard *shard) {
@@ -291,7 +291,7 @@ void events_announce_agent(struct shard *shard, struct presence_change *change, 
         .name_bytes = (uint32_t)strlen(name),
     };
     assert(!shard->run.count && change);
-    spread_event(shard, &event);
+    fan_out_event(shard, &event);
 }
 
 // Events of other hubs' have been lost on their way here, nobody knows which.
@@ -321,7 +321,7 @@ void events_publish_run(struct shard *shard) {
         .name = run->name,
         .name_bytes = run->name_bytes,
     };
-    spread_event(shard, &event);
+    fan_out_event(shard, &event);
     buffer_drop(run->buffer);
     run->count = 0;
 }

@@ -131,15 +131,15 @@ static void an_answer_gives_no_room_for_events(void **state) {
              LARGE, "");
     say(cables[2], body);
     world_settle(&world);
-    assert_int_equal(world.shards[0]->spreading.out, 2);
+    assert_int_equal(world.shards[0]->fanout_sends.out, 2);
     read_all(&world, cables[0]);
-    assert_int_equal(world.shards[0]->spreading.out, 1);
+    assert_int_equal(world.shards[0]->fanout_sends.out, 1);
     for (unsigned count = 0; count < 3; count++)
         ping(&world, cables[0]);
     world_settle(&world);
-    assert_int_equal(world.shards[0]->spreading.out, 1);
+    assert_int_equal(world.shards[0]->fanout_sends.out, 1);
     read_all(&world, cables[1]);
-    assert_int_equal(world.shards[0]->spreading.out, 0);
+    assert_int_equal(world.shards[0]->fanout_sends.out, 0);
     finish(&world, cables, 3);
 }
 

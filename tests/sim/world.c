@@ -263,25 +263,25 @@ static bool runnable(const struct world *world, uint32_t index) {
 
 // Checks that events to many leave room for other messages, and give back their room when they end.
 static void check_turn(const struct shard *shard) {
-    const struct spreading *spreading = &shard->spreading;
+    const struct fanout_sends *fanout_sends = &shard->fanout_sends;
     uint32_t forgotten = 0, under_way = 0, ended = 0;
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         const struct peer *peer = shard->peers.slots[slot];
         if (!peer)
             continue;
-        forgotten += peer->spread && !list_empty(&peer->to_send) && list_empty(&spreading->waiting);
-        under_way += peer->spread_round == spreading->round;
-        ended += peer->spread_round && !peer->connection.shipment;
+        forgotten += peer->in_fanout && !list_empty(&peer->to_send) && list_empty(&fanout_sends->waiting);
+        under_way += peer->fanout_round == fanout_sends->round;
+        ended += peer->fanout_round && !peer->connection.shipment;
         if (peer->connection.direct && peer->connection.direct_bytes > shard->bounds.part_max)
             kernel_fail("shard %u wants %u bytes of one peer at once", shard->index,
                         peer->connection.direct_bytes);
     }
-    if (forgotten || spreading->out > shard->bounds.sends)
+    if (forgotten || fanout_sends->out > shard->bounds.sends)
         kernel_fail("shard %u has %u sends of events under way at a time, and forgets %u", shard->index,
-                    spreading->out, forgotten);
-    if (ended || under_way != spreading->out)
+                    fanout_sends->out, forgotten);
+    if (ended || under_way != fanout_sends->out)
         kernel_fail("shard %u counts %u sends of events under way; there are %u, and %u have ended",
-                    shard->index, spreading->out, under_way, ended);
+                    shard->index, fanout_sends->out, under_way, ended);
 }
 
 static void run(struct world *world, uint32_t index) {

@@ -73,12 +73,12 @@ static struct parcel *detach_waiting(struct shard *shard, const struct peer *pee
 
 // Lists a peer for sending. Events to many wait until their part of a turn comes; a parcel for this peer
 // alone takes them along.
-static void list_for_sending(struct shard *shard, struct peer *peer, bool spread) {
-    if (!list_empty(&peer->to_send) && (spread || !peer->spread))
+static void list_for_sending(struct shard *shard, struct peer *peer, bool in_fanout) {
+    if (!list_empty(&peer->to_send) && (in_fanout || !peer->in_fanout))
         return;
     list_remove(&peer->to_send);
-    peer->spread = spread;
-    list_append(spread ? &shard->spreading.waiting : &shard->to_send, &peer->to_send);
+    peer->in_fanout = in_fanout;
+    list_append(in_fanout ? &shard->fanout_sends.waiting : &shard->to_send, &peer->to_send);
 }
 
 static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parcel, bool bound) {
@@ -324,98 +324,98 @@ static void flush(struct shard *shard, struct peer *peer) {
 
 // A pass is over when all have been sent to that were waiting when it began.
 static bool ends_pass(struct shard *shard, const struct list *node) {
-    if (node != &shard->spreading.marker)
+    if (node != &shard->fanout_sends.marker)
         return false;
-    shard->spreading.passes++;
-    if (!list_empty(&shard->spreading.waiting))
-        list_append(&shard->spreading.waiting, &shard->spreading.marker);
+    shard->fanout_sends.passes++;
+    if (!list_empty(&shard->fanout_sends.waiting))
+        list_append(&shard->fanout_sends.waiting, &shard->fanout_sends.marker);
     return true;
 }
 
 // Leaves a round: sends that are still under way aren't waited for any more. A number comes again only when
 // no send bears it.
 static void leave_round(struct shard *shard) {
-    struct spreading *spreading = &shard->spreading;
-    spreading->out = 0;
-    if (++spreading->round <= SPREAD_ROUNDS_MAX)
+    struct fanout_sends *fanout_sends = &shard->fanout_sends;
+    fanout_sends->out = 0;
+    if (++fanout_sends->round <= FANOUT_ROUNDS_MAX)
         return;
-    spreading->round = 1;
+    fanout_sends->round = 1;
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
         if (shard->peers.slots[slot])
-            shard->peers.slots[slot]->spread_round = 0;
+            shard->peers.slots[slot]->fanout_round = 0;
 }
 
 // A receiver that takes a send at once, or soon, makes room for the next. A slower one isn't waited for.
 static bool has_window(struct shard *shard) {
-    struct spreading *spreading = &shard->spreading;
+    struct fanout_sends *fanout_sends = &shard->fanout_sends;
     uint64_t now_ns = io_now(shard->io);
-    bool is_late = now_ns - spreading->since_ns >= shard->bounds.patience_ns;
-    if (spreading->out > 0 && is_late)
+    bool is_late = now_ns - fanout_sends->since_ns >= shard->bounds.patience_ns;
+    if (fanout_sends->out > 0 && is_late)
         leave_round(shard);
-    if (spreading->out == 0)
-        spreading->since_ns = now_ns;
-    return spreading->out < shard->bounds.sends;
+    if (fanout_sends->out == 0)
+        fanout_sends->since_ns = now_ns;
+    return fanout_sends->out < shard->bounds.sends;
 }
 
 // How much was taken from what waited for it.
-static size_t spread_to(struct shard *shard, struct peer *peer) {
+static size_t begin_fanout_send(struct shard *shard, struct peer *peer) {
     size_t waited = peer->connection.outbox.bytes;
     bool was_free = !peer->connection.shipment;
-    assert(peer->spread);
+    assert(peer->in_fanout);
     flush(shard, peer);
     if (!was_free || !peer->connection.shipment)
         return 0;
-    assert(!peer->spread_round);
-    peer->spread_round = shard->spreading.round & SPREAD_ROUNDS_MAX;
-    shard->spreading.out++;
+    assert(!peer->fanout_round);
+    peer->fanout_round = shard->fanout_sends.round & FANOUT_ROUNDS_MAX;
+    shard->fanout_sends.out++;
     return waited;
 }
 
 // A kernel that is short of room puts sends off, and takes them up in its own order, some of them at each
 // entry (Linux 6.13: 20). Arrivals have to wait behind that. The number of these sends is therefore bounded,
 // as their bytes are.
-static void spread(struct shard *shard) {
-    struct spreading *spreading = &shard->spreading;
+static void begin_fanout_sends(struct shard *shard) {
+    struct fanout_sends *fanout_sends = &shard->fanout_sends;
     size_t bytes = 0;
-    if (list_empty(&spreading->waiting) || !has_window(shard))
+    if (list_empty(&fanout_sends->waiting) || !has_window(shard))
         return;
-    if (list_empty(&spreading->marker))
-        list_append(&spreading->waiting, &spreading->marker);
-    while (spreading->out < shard->bounds.sends && bytes < shard->bounds.bytes) {
-        struct list *node = list_take(&spreading->waiting);
+    if (list_empty(&fanout_sends->marker))
+        list_append(&fanout_sends->waiting, &fanout_sends->marker);
+    while (fanout_sends->out < shard->bounds.sends && bytes < shard->bounds.bytes) {
+        struct list *node = list_take(&fanout_sends->waiting);
         if (!node)
             return;
         if (!ends_pass(shard, node))
-            bytes += spread_to(shard, list_entry(node, struct peer, to_send));
+            bytes += begin_fanout_send(shard, list_entry(node, struct peer, to_send));
     }
 }
 
 // Notes the end of a send of events to many, however it ended.
-static void note_spread(struct shard *shard, struct peer *peer) {
-    if (!peer->spread_round || peer->connection.shipment)
+static void note_fanout_sent(struct shard *shard, struct peer *peer) {
+    if (!peer->fanout_round || peer->connection.shipment)
         return;
-    if (peer->spread_round == shard->spreading.round) {
-        assert(shard->spreading.out > 0);
-        shard->spreading.out--;
+    if (peer->fanout_round == shard->fanout_sends.round) {
+        assert(shard->fanout_sends.out > 0);
+        shard->fanout_sends.out--;
     }
-    peer->spread_round = 0;
+    peer->fanout_round = 0;
 }
 
 uint64_t send_goes_on_ns(const struct shard *shard) {
-    const struct spreading *spreading = &shard->spreading;
-    if (list_empty(&spreading->waiting))
+    const struct fanout_sends *fanout_sends = &shard->fanout_sends;
+    if (list_empty(&fanout_sends->waiting))
         return UINT64_MAX;
-    return spreading->out < shard->bounds.sends ? 0 : spreading->since_ns + shard->bounds.patience_ns;
+    return fanout_sends->out < shard->bounds.sends ? 0 : fanout_sends->since_ns + shard->bounds.patience_ns;
 }
 
 void send_flush_all(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC);
-    if (list_empty(&shard->to_send) && list_empty(&shard->spreading.waiting))
+    if (list_empty(&shard->to_send) && list_empty(&shard->fanout_sends.waiting))
         return;
     shard->sending_us = shard_us(io_clock(shard->io));
     for (struct list *node; (node = list_take(&shard->to_send));)
         flush(shard, list_entry(node, struct peer, to_send));
-    spread(shard);
+    begin_fanout_sends(shard);
 }
 
 void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
@@ -424,7 +424,7 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
     parcel_list_init(&done);
     enum sending sending = connection_sent(&peer->connection, shard->io, &shard->sender, result, &done);
     release_all(shard, peer, &done);
-    note_spread(shard, peer);
+    note_fanout_sent(shard, peer);
     PROBE(sent, peer->name, result, peer->connection.outbox.bytes);
     peer_took(shard, peer);
     if (result > 0 && peer->connection.shipment)

@@ -330,7 +330,7 @@ void peer_free(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_CLOSING && !peer->ending && connection_at_rest(&peer->connection));
     assert(list_empty(&peer->to_send) && list_empty(&peer->starved) && !timer_armed(&peer->timer));
     assert(outbox_empty(&peer->connection.outbox) && list_empty(&peer->request_index.requests));
-    assert(!peer->admission.waiting && !peer->deficit && !peer->spread_round);
+    assert(!peer->admission.waiting && !peer->deficit && !peer->fanout_round);
     list_remove(&peer->by_teardown);
     connection_close(&peer->connection);
     peer_close_sockets(shard, peer);

@@ -69,8 +69,8 @@ struct peer {
     bool initialized : 1;
     bool steady : 1;                // the peer reads, if slowly (peer_took)
     bool probed : 1;                // `taken` was read after the kernel last took bytes
-    bool spread : 1;                // `to_send` is in shard.spreading.waiting, not in shard.to_send
-    unsigned spread_round : 9;      // the round in which the present send of a fan-out began (send.c); or 0
+    bool in_fanout : 1;             // `to_send` is in shard.fanout_sends.waiting, not in shard.to_send
+    unsigned fanout_round : 9;      // the round in which the present send of a fan-out began (send.c); or 0
     enum governance governance : 3; // the level that initialize gave
     unsigned looks : 7;             // looks in a row that found no more bytes taken (slow_reader.c)
     // The hub reads no messages until the peer reads (queue_limit_pauses_reads)
@@ -108,7 +108,7 @@ struct peer {
     struct deficit
         *deficit; // of a peer that has had more than its share (engine/turn/read_fairness.c); or NULL
 
-    // In shard.to_send or spreading.waiting while the outbox may have messages to send
+    // In shard.to_send or fanout_sends.waiting while the outbox may have messages to send
     struct list to_send;
     struct list
         starved; // in shard.starved, shard.receive_queue or shard.shaking while the peer waits to be read

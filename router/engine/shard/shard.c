@@ -89,9 +89,9 @@ static void init_tables(struct shard *shard) {
     sender_init(&shard->sender, &shard->buffers, &shard->bounds);
     shard->ends_left = shard->bounds.ends;
     turn_parts_begin(&shard->share.parts, &shard->bounds);
-    list_init(&shard->spreading.waiting);
-    list_init(&shard->spreading.marker);
-    shard->spreading.round = 1;
+    list_init(&shard->fanout_sends.waiting);
+    list_init(&shard->fanout_sends.marker);
+    shard->fanout_sends.round = 1;
     list_init(&shard->share.fresh);
     list_init(&shard->share.in_deficit);
     list_init(&shard->starved);
@@ -236,7 +236,7 @@ void shard_close(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC && shard->peers.count == 0 && !shard->own_mail);
     assert(list_empty(&shard->to_send) && list_empty(&shard->starved) && list_empty(&shard->receive_queue) &&
            list_empty(&shard->slow_readers));
-    assert(list_empty(&shard->spreading.waiting) && list_empty(&shard->share.fresh));
+    assert(list_empty(&shard->fanout_sends.waiting) && list_empty(&shard->share.fresh));
     assert(list_empty(&shard->share.in_deficit) && !shard->share.waiting && !shard->share.count);
     assert(list_empty(&shard->closing) && !shard->teardown && list_empty(&shard->exchanges));
     assert(shard->rejects.count == 0 && shard->run.count == 0 && !shard->orders && !shard->entries);

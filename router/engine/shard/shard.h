@@ -73,15 +73,15 @@ struct peer_slots {
 
 enum { ACCEPT_WAITS_MAX = 64 };
 
-enum { SPREAD_ROUNDS_MAX = 511 }; // fits peer.spread_round
+enum { FANOUT_ROUNDS_MAX = 511 }; // fits peer.fanout_round
 
 // Sends of events that go to many peers, which are begun a part at a time (send.c).
-struct spreading {
+struct fanout_sends {
     struct list waiting; // of struct peer.to_send: peers for whom these events alone wait
     struct list marker;  // an element of `waiting`: the present pass ends there
     uint32_t passes;     // how many passes have ended
     uint32_t out;        // sends under way that began since `since_ns`
-    uint32_t round;      // the number of the round in which these sends began (peer.spread_round)
+    uint32_t round;      // the number of the round in which these sends began (peer.fanout_round)
     uint64_t since_ns;
     uint64_t bytes; // the bytes of all events that were offered to many peers
 };
@@ -154,7 +154,7 @@ struct shard {
     uint32_t sending_us; // the clock when the present sends are handed to the kernel
     struct list to_send; // of struct peer.to_send
     struct turn_bounds bounds;
-    struct spreading spreading;
+    struct fanout_sends fanout_sends;
     struct share share;
     struct list starved; // of struct peer.starved: peers that wait for a receive buffer, or for memory
     // Of struct peer.starved: rationed peers that wait for their turn to be received (receive.c)

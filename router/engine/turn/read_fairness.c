@@ -26,8 +26,8 @@ struct deficit {
     struct list link; // of share.fresh or share.in_deficit
     struct peer *peer;
     int64_t credit_ns;
-    uint32_t spread_passes; // the pass in which the peer's events were last spread
-    uint64_t spread_bytes;  // the bytes of these events
+    uint32_t fanout_passes; // the pass in which the peer's events were last fanned out
+    uint64_t fanout_bytes;  // the bytes of these events
     bool publishes;         // the last arrival had messages to many
     struct put_off *events; // a ring: `few`, or allocated memory
     uint32_t first, count, capacity;
@@ -173,32 +173,32 @@ static void take_credit(struct deficit *deficit, uint64_t ns) {
     deficit->credit_ns -= ns < INT64_MAX / 4 ? (int64_t)ns : INT64_MAX / 4;
 }
 
-static void note_spread(struct shard *shard, struct deficit *deficit, uint64_t bytes) {
+static void note_fanout(struct shard *shard, struct deficit *deficit, uint64_t bytes) {
     deficit->publishes = bytes > 0;
-    if (deficit->spread_passes != shard->spreading.passes)
-        deficit->spread_bytes = 0;
-    deficit->spread_passes = shard->spreading.passes;
-    deficit->spread_bytes += bytes;
+    if (deficit->fanout_passes != shard->fanout_sends.passes)
+        deficit->fanout_bytes = 0;
+    deficit->fanout_passes = shard->fanout_sends.passes;
+    deficit->fanout_bytes += bytes;
 }
 
 // Reads one arrival, and notes what it took.
 static void read_one(struct shard *shard, struct peer *peer, const struct put_off *arrival) {
     uint64_t from_ns = shard->share.stale ? io_clock(shard->io) : shard->share.from_ns;
-    uint64_t spread_before = shard->spreading.bytes;
+    uint64_t fanout_before = shard->fanout_sends.bytes;
     struct deficit *deficit = peer->deficit;
     struct put_off rest;
     bool cuts = deficit ? make_room(deficit) : may_note(shard);
     bool cut = read_arrival(shard, peer, arrival, cuts, &rest);
     uint64_t now_ns = io_clock(shard->io), spent_ns = now_ns - from_ns;
-    uint64_t spread_bytes = shard->spreading.bytes - spread_before;
+    uint64_t fanout_bytes = shard->fanout_sends.bytes - fanout_before;
     shard->share.from_ns = now_ns;
     shard->share.stale = false;
-    if (cut || spent_ns > shard->bounds.share_ns || spread_bytes)
+    if (cut || spent_ns > shard->bounds.share_ns || fanout_bytes)
         deficit = deficit_of(shard, peer);
     if (!deficit)
         return;
     take_credit(deficit, spent_ns);
-    note_spread(shard, deficit, spread_bytes);
+    note_fanout(shard, deficit, fanout_bytes);
     if (!cut)
         return;
     if (peer->reads_paused)
@@ -257,9 +257,9 @@ void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_
 static bool is_blocked(const struct shard *shard, const struct deficit *deficit) {
     if (queue_limit_pauses_reads(deficit->peer))
         return true;
-    bool ahead = !list_empty(&shard->spreading.waiting) &&
-                 deficit->spread_passes == shard->spreading.passes &&
-                 deficit->spread_bytes >= shard->bounds.ahead_bytes;
+    bool ahead = !list_empty(&shard->fanout_sends.waiting) &&
+                 deficit->fanout_passes == shard->fanout_sends.passes &&
+                 deficit->fanout_bytes >= shard->bounds.ahead_bytes;
     return ahead || (deficit->publishes && shard->events_out >= shard->bounds.copies) ||
            deficit->peer->admission.orders >= shard->bounds.orders;
 }

@@ -504,7 +504,7 @@ static void by_producer(struct shard *shard, struct incoming_frame *incoming) {
     else if (ends)
         hcs_session_end(shard, session, take(incoming), incoming->type);
     else
-        hcs_session_spread(shard, session, take(incoming), incoming->type);
+        hcs_session_broadcast(shard, session, take(incoming), incoming->type);
 }
 
 // --- Frames of clients

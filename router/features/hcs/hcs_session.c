@@ -275,8 +275,8 @@ void hcs_session_flush(struct shard *shard, struct hcs_session *session, struct 
 
 // --- Frames of the producer
 
-void hcs_session_spread(struct shard *shard, struct hcs_session *session, struct parcel *parcel,
-                        enum hcs_type type) {
+void hcs_session_broadcast(struct shard *shard, struct hcs_session *session, struct parcel *parcel,
+                           enum hcs_type type) {
     struct parcel *copy = type == TYPE_INIT ? hcs_retention_copy(shard, parcel) : NULL;
     for (struct list *node = session->clients.next; node != &session->clients; node = node->next) {
         struct hcs_client *client = list_entry(node, struct hcs_client, by_session);

@@ -23,8 +23,8 @@ void hcs_session_lose(struct shard *shard, struct hcs_session *session, struct h
 
 // Sends a frame of the producer to all clients: init, control, or an error that doesn't end the session. Takes the
 // parcel.
-void hcs_session_spread(struct shard *shard, struct hcs_session *session, struct parcel *parcel,
-                        enum hcs_type type);
+void hcs_session_broadcast(struct shard *shard, struct hcs_session *session, struct parcel *parcel,
+                           enum hcs_type type);
 // Adds a chunk, whose seq must rise. Takes the parcel.
 void hcs_session_add(struct shard *shard, struct hcs_session *session, struct parcel *parcel, uint64_t seq,
                      enum stream_lod lod);
