@@ -152,7 +152,7 @@ static bool request(struct route_stage *stage, uint32_t index) {
     char digits[20];
     struct parcel *parcel = parcel_open(&stage->parcels, &frame, &id, 1);
     parcel_fill(parcel, &(struct piece){digits, text_digits(digits, stage->hub_ids[index])});
-    parcel_dress(parcel, &wire_framed);
+    parcel_encode(parcel, &wire_framed);
     outbox_add(&stage->to_agent, parcel);
     return true;
 }
@@ -182,7 +182,7 @@ static bool response(struct route_stage *stage, uint32_t index) {
         !parcel_fill(parcel, &(struct piece){pending_id(pending), pending->id_bytes}))
         return false;
     pending_end(&stage->pending, pending);
-    parcel_dress(parcel, &wire_framed);
+    parcel_encode(parcel, &wire_framed);
     outbox_add(&stage->to_source, parcel);
     return true;
 }

@@ -88,7 +88,7 @@ static void queue_all(struct send_stage *stage) {
         parcel->text = parcel->inline_text;
         parcel->piece_count = (uint8_t)pieces(stage, index, vectors);
         parcel->bytes = stage->frame_bytes;
-        parcel->dressed = true;
+        parcel->is_encoded = true;
         for (unsigned which = 0; which < 4; which++)
             parcel->pieces[which] = (struct piece){vectors[which].iov_base, vectors[which].iov_len};
         outbox_add(&stage->outbox, parcel);

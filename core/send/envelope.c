@@ -99,19 +99,19 @@ static void put_behind(struct parcel *parcel, const char *text, size_t count) {
     parcel->bytes += count;
 }
 
-void parcel_dress(struct parcel *parcel, const struct wire *wire) {
-    assert(!parcel->dressed && !parcel->unfinished && parcel->hole_count == 0);
+void parcel_encode(struct parcel *parcel, const struct wire *wire) {
+    assert(!parcel->is_encoded && !parcel->unfinished && parcel->hole_count == 0);
     if (wire->breaks != BREAKS_PASS)
         line_breaks_settle(parcel, wire);
     put_head(parcel, wire, parcel->bytes);
     put_behind(parcel, wire->tail, wire->tail_bytes);
-    parcel->dressed = true;
+    parcel->is_encoded = true;
 }
 
-void parcel_dress_chain(struct parcel *first, const struct wire *wire, size_t bytes, const char *behind) {
+void parcel_encode_chain(struct parcel *first, const struct wire *wire, size_t bytes, const char *behind) {
     size_t behind_bytes = strlen(behind);
     for (struct parcel *parcel = first; parcel; parcel = parcel->next) {
-        assert(!parcel->dressed && parcel->hole_count == 0);
+        assert(!parcel->is_encoded && parcel->hole_count == 0);
         assert(parcel->unfinished == (parcel->next != NULL));
         if (wire->breaks != BREAKS_PASS)
             line_breaks_settle(parcel, wire);
@@ -121,6 +121,6 @@ void parcel_dress_chain(struct parcel *first, const struct wire *wire, size_t by
             put_behind(parcel, behind, behind_bytes);
             put_behind(parcel, wire->tail, wire->tail_bytes);
         }
-        parcel->dressed = true;
+        parcel->is_encoded = true;
     }
 }

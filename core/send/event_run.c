@@ -14,7 +14,7 @@ static uint32_t tail_of(const struct frame *frame) {
 }
 
 // Returns whether the body could be written anew: the body came without header fields, and is small enough to copy.
-static bool can_be_dressed(const struct frame *frame) {
+static bool may_be_encoded(const struct frame *frame) {
     const struct unit *unit = frame->unit;
     bool bare = !unit->length_line_bytes ||
                 (unit->canonical && unit->body_at == unit->length_line_bytes + BLANK_LINE_BYTES);
@@ -24,7 +24,7 @@ static bool can_be_dressed(const struct frame *frame) {
 bool event_run_takes(const struct frame *frame) {
     const struct unit *unit = frame->unit;
     bool whole = frame->body.at == frame->at + unit->body_at && frame->body.bytes == unit->body_bytes;
-    return parcel_passes(frame) || (whole && can_be_dressed(frame));
+    return parcel_passes(frame) || (whole && may_be_encoded(frame));
 }
 
 static uint32_t end_of(const struct event_run *run) {
@@ -33,7 +33,7 @@ static uint32_t end_of(const struct event_run *run) {
 
 // Returns whether the frame lies right behind the run or, if the bodies are written anew, anywhere behind the run.
 static bool lies_well(const struct event_run *run, const struct frame *frame) {
-    if (run->dressable && can_be_dressed(frame))
+    if (run->encodable && may_be_encoded(frame))
         return frame->at >= end_of(run);
     return run->canonical && parcel_passes(frame) && frame->at == end_of(run);
 }
@@ -53,7 +53,7 @@ void event_run_begin(struct event_run *run, const struct event_place *event) {
     buffer_hold(event->frame->buffer);
     run->buffer = event->frame->buffer;
     run->source = event->source;
-    run->canonical = run->dressable = true; // until a frame of the run isn't
+    run->canonical = run->encodable = true; // until a frame of the run isn't
     run->tail = tail_of(event->frame);
     run->at = event->frame->at;
     run->required = event->required;
@@ -68,8 +68,8 @@ void event_run_add(struct event_run *run, const struct event_place *event) {
     uint32_t gap = frame->at - end_of(run);
     assert(run->buffer == frame->buffer && frame->at >= end_of(run));
     run->canonical = run->canonical && parcel_passes(frame) && gap == 0;
-    run->dressable = run->dressable && can_be_dressed(frame);
-    assert(run->canonical || run->dressable);
+    run->encodable = run->encodable && may_be_encoded(frame);
+    assert(run->canonical || run->encodable);
     run->heads[run->count] = gap + frame->unit->body_at;
     run->ends[run->count++] = frame->at + frame->unit->bytes - run->at;
 }
@@ -96,9 +96,8 @@ static size_t write_one(const struct wire *wire, const uint8_t *body, size_t cou
     return bytes + wire->tail_bytes;
 }
 
-struct parcel *stretch_dressed(struct parcel_pool *pool, const struct parcel *stretch,
-                               const struct wire *wire, const struct span *bodies, uint32_t *ends,
-                               unsigned count) {
+struct parcel *stretch_encode(struct parcel_pool *pool, const struct parcel *stretch, const struct wire *wire,
+                              const struct span *bodies, uint32_t *ends, unsigned count) {
     assert(stretch->piece_count == 1 && stretch->hole_count == 0 && count > 0);
     size_t room = room_for(stretch, wire, bodies, count), bytes = 0;
     bool fits = buffer_budget_has_room(pool->budget, room + sizeof *stretch, BUDGET_RECEIVING);
@@ -110,14 +109,14 @@ struct parcel *stretch_dressed(struct parcel_pool *pool, const struct parcel *st
         ends[index] = (uint32_t)bytes;
     }
     assert(bytes <= room);
-    struct parcel *dressed = parcel_own(pool, text, bytes);
-    if (!dressed) {
+    struct parcel *encoded = parcel_own(pool, text, bytes);
+    if (!encoded) {
         memory_give(text);
         return NULL;
     }
-    dressed->mail.came_us = stretch->mail.came_us;
-    dressed->lane = stretch->lane;
-    dressed->frames = count;
-    dressed->dressed = true;
-    return dressed;
+    encoded->mail.came_us = stretch->mail.came_us;
+    encoded->lane = stretch->lane;
+    encoded->frames = count;
+    encoded->is_encoded = true;
+    return encoded;
 }

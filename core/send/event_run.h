@@ -23,7 +23,7 @@ struct event_run {
     uint32_t heads[EVENT_RUN_MAX]; // bytes between the end of the frame before and each body
     uint32_t tail;                 // bytes behind each body, in its frame
     bool canonical;                // the frames may leave unchanged
-    bool dressable;                // the bodies may be written anew
+    bool encodable;                // the bodies may be written anew
     enum governance required;
     uint8_t lane;
     uint32_t name_bytes;
@@ -53,12 +53,11 @@ void event_run_add(struct event_run *run, const struct event_place *event);
 
 // --- Stretches
 
-// Small bodies that came side by side, dressed once for all receivers of a wire. Receivers get shares of one text, in
+// Small bodies that came side by side, encoded once for all receivers of a wire. Receivers get shares of one text, in
 // which each body has its envelope and the wire's line breaks.
 
 // Makes a parcel of `count` bodies, each with the envelope of this wire. `bodies` are spans of the stretch in rising
 // order. Sets ends[] to the end of each body with its envelope. A share of the parcel is sent unchanged, or shortened
 // (parcel_shorten). Returns NULL without memory or room in the budget.
-struct parcel *stretch_dressed(struct parcel_pool *pool, const struct parcel *stretch,
-                               const struct wire *wire, const struct span *bodies, uint32_t *ends,
-                               unsigned count);
+struct parcel *stretch_encode(struct parcel_pool *pool, const struct parcel *stretch, const struct wire *wire,
+                              const struct span *bodies, uint32_t *ends, unsigned count);

@@ -104,7 +104,7 @@ static bool split_lines(struct parcel *parcel, const struct wire *wire) {
 }
 
 void line_breaks_settle(struct parcel *parcel, const struct wire *wire) {
-    assert(!parcel->dressed && parcel->hole_count == 0);
+    assert(!parcel->is_encoded && parcel->hole_count == 0);
     if (wire->breaks == BREAKS_PASS || parcel->breaks == wire->breaks)
         return;
     // Many receivers share the body, whose line breaks were checked once
@@ -164,7 +164,7 @@ static struct parcel *flat_copy_of(struct parcel_pool *pool, const struct parcel
 struct parcel *parcel_broken_for(struct parcel_pool *pool, const struct parcel *parcel,
                                  const struct wire *wire) {
     char *text;
-    assert(wire->breaks != BREAKS_PASS && !parcel->dressed && parcel->breaks == BREAKS_PASS);
+    assert(wire->breaks != BREAKS_PASS && !parcel->is_encoded && parcel->breaks == BREAKS_PASS);
     if (wire->breaks == BREAKS_SPACES)
         return flat_copy_of(pool, parcel);
     struct parcel *copy = copy_of(pool, parcel, split_body(parcel, wire, NULL), &text);
@@ -193,13 +193,13 @@ static size_t split_bodies(const struct parcel *parcel, const struct wire *wire,
 struct parcel *parcel_stretch_broken_for(struct parcel_pool *pool, const struct parcel *parcel,
                                          const struct wire *wire, struct span *bodies, unsigned count) {
     char *text;
-    assert(parcel->piece_count == 1 && parcel->dressed && parcel->breaks == BREAKS_PASS && count > 0);
+    assert(parcel->piece_count == 1 && parcel->is_encoded && parcel->breaks == BREAKS_PASS && count > 0);
     if (wire->breaks == BREAKS_SPACES)
         return flat_copy_of(pool, parcel); // the bodies have the same spans in the copy
     struct parcel *copy = copy_of(pool, parcel, split_bodies(parcel, wire, bodies, count, NULL), &text);
     if (!copy)
         return NULL;
     split_bodies(parcel, wire, bodies, count, text);
-    copy->dressed = true; // stretches count as dressed until parcel_narrow
+    copy->is_encoded = true; // stretches count as encoded until parcel_narrow
     return copy;
 }

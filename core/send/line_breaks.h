@@ -21,6 +21,6 @@ struct parcel *parcel_broken_for(struct parcel_pool *pool, const struct parcel *
 struct parcel *parcel_stretch_broken_for(struct parcel_pool *pool, const struct parcel *parcel,
                                          const struct wire *wire, struct span *bodies, unsigned count);
 
-// Rewrites the line breaks of an undressed body for this wire, unless the body is a copy that was made for the wire.
+// Rewrites the line breaks of an unencoded body for this wire, unless the body is a copy that was made for the wire.
 // Split lines need memory; without memory the line breaks become spaces, which mean the same to a reader of JSON.
 void line_breaks_settle(struct parcel *parcel, const struct wire *wire);

@@ -94,7 +94,7 @@ static inline uint32_t count_of(const struct parcel *parcel) {
 }
 
 void outbox_add(struct outbox *outbox, struct parcel *parcel) {
-    assert(parcel->dressed && parcel->hole_count == 0 && parcel->shares == 0);
+    assert(parcel->is_encoded && parcel->hole_count == 0 && parcel->shares == 0);
     assert(parcel->lane < LANES_COUNT && !parcel->packed && outbox->count < OUTBOX_COUNT_MAX);
     parcel_list_append(&outbox->lanes[parcel->lane], parcel);
     outbox->bytes += parcel->bytes;
@@ -392,7 +392,7 @@ static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stag
     struct parcel *end = lane->first;
     for (struct parcel *next = end; next && bytes < wanted && is_in_row(next, room - bytes);
          next = ends && !next->unfinished ? NULL : next->next) {
-        assert(next->dressed && next->lane == lane - outbox->lanes);
+        assert(next->is_encoded && next->lane == lane - outbox->lanes);
         parcel_fetch(next->next);
         parcel_copy(next, to + bytes);
         bytes += next->bytes;
@@ -416,7 +416,7 @@ void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *
     shipment_begin(shipment);
     for (struct parcel_list *lane; shipment->bytes < bytes_max && (lane = first_lane(outbox));) {
         struct parcel *parcel = lane->first;
-        assert(parcel->dressed);
+        assert(parcel->is_encoded);
         if (shipment->count + parcel_stretches(parcel) > SEND_VECTORS_MAX)
             break;
         if (add_row(outbox, lane, stage, shipment, bytes_max, copied))

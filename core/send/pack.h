@@ -2,7 +2,7 @@
 //
 // A forwarded frame is written to the pack as the frame leaves: with a length line and the hub's own line, or with an
 // envelope of another wire, and with one value replaced. The frame needs no parcel, and the pack doesn't hold the
-// buffer in which the frame came. The pack itself is a dressed parcel. The pack lists its requests at the end of its
+// buffer in which the frame came. The pack itself is an encoded parcel. The pack lists its requests at the end of its
 // buffer, so that a cancel can remove a request.
 #pragma once
 

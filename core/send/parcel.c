@@ -204,7 +204,7 @@ static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use)
     parcel->bound = false;
     parcel->canonical = false;
     parcel->unfinished = false;
-    parcel->dressed = false;
+    parcel->is_encoded = false;
     parcel->has_head = false;
     parcel->long_head = false;
     parcel->breaks = BREAKS_PASS;
@@ -252,7 +252,7 @@ struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, s
     struct parcel *parcel = take_for(pool, buffer, BUDGET_MESSAGE);
     if (parcel) {
         parcel->frames = count;
-        parcel->dressed = true;
+        parcel->is_encoded = true;
         parcel_add(parcel, buffer->bytes + frames.at, frames.bytes);
     }
     return parcel;
@@ -267,12 +267,12 @@ void parcel_shorten(struct parcel *parcel, size_t bytes, uint32_t frames) {
 
 void parcel_narrow(struct parcel *parcel, struct span body) {
     struct piece *stretch = &parcel->pieces[0];
-    assert(parcel->piece_count == 1 && parcel->dressed);
+    assert(parcel->piece_count == 1 && parcel->is_encoded);
     assert(body.at + body.bytes <= stretch->count);
     *stretch = (struct piece){(const uint8_t *)stretch->bytes + body.at, body.bytes};
     parcel->bytes = body.bytes;
     parcel->frames = 1;
-    parcel->dressed = false;
+    parcel->is_encoded = false;
 }
 
 bool parcel_passes(const struct frame *frame) {
@@ -282,7 +282,7 @@ bool parcel_passes(const struct frame *frame) {
 }
 
 void parcel_add_line(struct parcel *parcel, const struct wire_line *added) {
-    assert(!parcel->dressed && !parcel->has_head && added && added->bytes > 2);
+    assert(!parcel->is_encoded && !parcel->has_head && added && added->bytes > 2);
     parcel->has_added = true;
     parcel->added = added;
 }
@@ -403,7 +403,7 @@ struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *par
     copy->lane = parcel->lane;
     copy->frames = parcel->frames;
     copy->unfinished = parcel->unfinished;
-    copy->dressed = parcel->dressed;
+    copy->is_encoded = parcel->is_encoded;
     copy->breaks = parcel->breaks;
     copy->of_stream = parcel->of_stream;
     copy->for_many = parcel->for_many;
@@ -425,7 +425,7 @@ struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin) {
     parcel->bytes = origin->bytes;
     parcel->frames = origin->frames;
     parcel->lane = origin->lane;
-    parcel->dressed = origin->dressed;
+    parcel->is_encoded = origin->is_encoded;
     parcel->breaks = origin->breaks;
     parcel->block = origin->block;
     parcel->block_bytes = origin->block_bytes;
@@ -440,7 +440,7 @@ struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin) {
 
 void parcel_enclose(struct parcel *parcel, const char *before) {
     struct piece *pieces = parcel->pieces;
-    assert(!parcel->dressed && parcel->hole_count == 0 && parcel->piece_count + 2 < PARCEL_PIECES_MAX);
+    assert(!parcel->is_encoded && parcel->hole_count == 0 && parcel->piece_count + 2 < PARCEL_PIECES_MAX);
     assert(!parcel->long_head);
     memmove(pieces + 1, pieces, parcel->piece_count * sizeof *pieces);
     pieces[0] = (struct piece){before, strlen(before)};
@@ -550,7 +550,7 @@ static bool make_text(struct parcel *parcel, size_t bytes) {
 
 // Gives the memory of the old text back at once. The caller has counted the memory of the new text already.
 void parcel_retext(struct parcel *parcel, char *text, size_t count) {
-    assert(!parcel->dressed && !parcel->origin && parcel->hole_count == 0);
+    assert(!parcel->is_encoded && !parcel->origin && parcel->hole_count == 0);
     if (parcel->text != parcel->inline_text) {
         buffer_budget_give(parcel->pool->budget, parcel->text_bytes);
         memory_give(parcel->text);
@@ -563,7 +563,7 @@ void parcel_retext(struct parcel *parcel, char *text, size_t count) {
 
 bool parcel_own_block(struct parcel *parcel) {
     size_t body = parcel->bytes, block = parcel->block_bytes;
-    assert(parcel->block && !parcel->has_head && !parcel->dressed);
+    assert(parcel->block && !parcel->has_head && !parcel->is_encoded);
     char *text = parcel_text_take(parcel, body + block);
     if (!text)
         return false;
@@ -588,7 +588,7 @@ static char *take_long_head(struct parcel *parcel, size_t count, struct parcel_p
 }
 
 char *parcel_head_take(struct parcel *parcel, size_t count, struct parcel_pool *here) {
-    assert(!parcel->dressed && !parcel->has_head && count > 0 && count <= UINT32_MAX);
+    assert(!parcel->is_encoded && !parcel->has_head && count > 0 && count <= UINT32_MAX);
     char *to = parcel->inline_text; // the bytes that fill holes lie behind a short head
     if (count > PARCEL_HEAD_BYTES_MAX) {
         to = take_long_head(parcel, count, here);
@@ -645,7 +645,7 @@ static bool fill_all(struct parcel *parcel, const struct piece *texts) {
 }
 
 bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
-    assert(parcel->hole_count > 0 && !parcel->dressed);
+    assert(parcel->hole_count > 0 && !parcel->is_encoded);
     if (fill_only(parcel, texts[0]))
         return true;
     return fill_all(parcel, texts);

@@ -84,7 +84,7 @@ struct parcel {
     struct parcel *origin; // the parcel to which the pieces belong, or NULL
     char *text;            // inline_text, or memory that the parcel owns
     uint64_t hub_id;       // the hub id of a forwarded request; else 0
-    size_t bytes;          // bytes of all pieces, and of the envelope once the parcel is dressed
+    size_t bytes;          // bytes of all pieces, and of the envelope once the parcel is encoded
     const uint8_t *block;  // the header block that came with the body, or NULL
     union {
         const struct wire_line *added; // with has_added: as in struct frame
@@ -119,7 +119,7 @@ struct parcel {
     uint8_t holes[PARCEL_HOLES_MAX]; // indexes of the pieces that parcel_fill sets
     bool canonical : 1;              // the block may be sent unchanged
     bool unfinished : 1;             // the body goes on in the next parcel
-    bool dressed : 1;                // the parcel has its envelope
+    bool is_encoded : 1;             // the parcel has its envelope
     bool has_head : 1;               // the parcel has a head of its own, in place of the wire's head
     bool long_head : 1;              // that head is in `head`, not in inline_text
     bool of_stream : 1;              // a chunk or a start of HCS; `stream` is set
@@ -180,7 +180,7 @@ void parcel_pool_count(struct parcel_pool *pool, int64_t bytes);
 // budget.
 struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame);
 // Makes a parcel of whole canonical frames that lie side by side, unchanged, with a reference on their buffer. The
-// parcel is dressed for the framed wire alone. Returns NULL without memory or room in the budget.
+// parcel is encoded for the framed wire alone. Returns NULL without memory or room in the budget.
 struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames,
                               uint32_t count);
 // Returns whether the body came without header fields other than its length.
@@ -239,7 +239,7 @@ struct parcel *parcel_drop(struct parcel *parcel);
 // line.
 void parcel_enclose(struct parcel *parcel, const char *before);
 
-// Narrows a share of a stretch to one frame's undressed body: `body` is a span of the stretch.
+// Narrows a share of a stretch to one frame's unencoded body: `body` is a span of the stretch.
 void parcel_narrow(struct parcel *parcel, struct span body);
 
 enum { PARCEL_STRETCHES_MAX = 4 + PARCEL_PIECES_MAX };

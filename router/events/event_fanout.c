@@ -135,8 +135,8 @@ static const struct prepared *prepared_for(struct shard *shard, struct event_del
     for (uint32_t index = 0; index < publication->count; index++)
         bodies[index] = body_of(publication, index);
     prepared->wire = wire;
-    prepared->parcel = stretch_dressed(&shard->parcels, delivery->copy->parcel, wire, bodies,
-                                       prepared->line_ends, publication->count);
+    prepared->parcel = stretch_encode(&shard->parcels, delivery->copy->parcel, wire, bodies,
+                                      prepared->line_ends, publication->count);
     return prepared;
 }
 

@@ -177,7 +177,7 @@ enum error remote_target_put_head(struct shard *shard, struct parcel *parcel,
                                   const struct hub_envelope *envelope, uint64_t *bytes) {
     struct block block;
     char line[FIRST_LINE_BYTES_MAX];
-    assert(!parcel->dressed && parcel->hole_count == 0 && shard->across.hub.bytes);
+    assert(!parcel->is_encoded && parcel->hole_count == 0 && shard->across.hub.bytes);
     size_t head = envelope->is_bare ? 0 : block_of(shard, parcel, parcel->bytes, envelope, &block);
     *bytes = head + parcel->bytes;
     if (*bytes > payload_bytes_max(shard))

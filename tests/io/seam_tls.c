@@ -233,7 +233,7 @@ static void queue(struct world *world, size_t from, size_t bytes) {
     struct parcel *parcel = parcel_own(&world->parcels, text, bytes);
     assert_non_null(parcel);
     parcel->lane = LANE_NORMAL;
-    parcel->dressed = true;
+    parcel->is_encoded = true;
     outbox_add(&world->connection.outbox, parcel);
 }
 

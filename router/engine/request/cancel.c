@@ -16,7 +16,7 @@
 // target a request that it never got. The link is the exception: it gets another cancel when the source has left, since
 // it knows which requests it has sent.
 bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel *parcel, bool answer) {
-    assert(parcel->pool == &shard->parcels && parcel->hole_count == 0 && !parcel->dressed);
+    assert(parcel->pool == &shard->parcels && parcel->hole_count == 0 && !parcel->is_encoded);
     assert(hub_knows(shard->hub, pending->target));
     uint64_t target = pending->target;
     uint32_t to = connection_shard(target);

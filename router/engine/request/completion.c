@@ -149,7 +149,7 @@ static void note_latency(struct shard *shard, const struct pending *pending, boo
 }
 
 void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel) {
-    assert(!parcel->dressed && parcel->hole_count == 1);
+    assert(!parcel->is_encoded && parcel->hole_count == 1);
     struct peer *source;
     struct pending *pending = claim(shard, hub_id, from, parcel->bytes, &source);
     if (!pending) {

@@ -79,7 +79,7 @@ size_t exchange_body_bytes(const struct exchange *exchange) {
 }
 
 // In an array each answer has a bracket or a comma before it, and the last one a bracket behind it.
-void exchange_dress(struct exchange *exchange, const struct wire *wire) {
+void exchange_encode(struct exchange *exchange, const struct wire *wire) {
     assert(exchange->count > 0 && exchange->bytes > 0 && exchange->answers.first);
     const char *before = "[";
     for (struct parcel *parcel = exchange->answers.first; parcel; parcel = parcel->next, before = ",") {
@@ -88,13 +88,13 @@ void exchange_dress(struct exchange *exchange, const struct wire *wire) {
             parcel_enclose(parcel, before);
     }
     size_t bytes = exchange->bytes + (exchange->is_array ? exchange->count : 0);
-    parcel_dress_chain(exchange->answers.first, wire, bytes, exchange->is_array ? "]" : "");
+    parcel_encode_chain(exchange->answers.first, wire, bytes, exchange->is_array ? "]" : "");
 }
 
-static void send_dressed(struct shard *shard, struct peer *peer, struct exchange *exchange) {
+static void send_encoded(struct shard *shard, struct peer *peer, struct exchange *exchange) {
     if (!exchange->count)
         return;
-    exchange_dress(exchange, peer->transport->codec.wire);
+    exchange_encode(exchange, peer->transport->codec.wire);
     send_queue_chain(shard, peer, &exchange->answers);
     assert(!exchange->answers.first);
 }
@@ -108,7 +108,7 @@ static void exchange_end(struct shard *shard, struct exchange *exchange) {
         return;
     }
     if (peer)
-        send_dressed(shard, peer, exchange);
+        send_encoded(shard, peer, exchange);
     exchange_free(shard, exchange);
 }
 
@@ -154,7 +154,7 @@ static bool waits(const struct exchange *exchange) {
 void exchange_answer(struct shard *shard, struct exchange *exchange, struct parcel *parcel) {
     exchange->is_error = parcel->mail.detail;
     assert(exchange->answers_due > 0);
-    assert(!parcel->dressed && !parcel->unfinished && parcel->hole_count == 0 && !parcel->hub_id);
+    assert(!parcel->is_encoded && !parcel->unfinished && parcel->hole_count == 0 && !parcel->hub_id);
     if (waits(exchange) && !has_fields(exchange, parcel))
         parcel = send_detach(shard, parcel);
     exchange->count++;

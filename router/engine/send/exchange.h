@@ -40,7 +40,7 @@ struct exchange {
     // When the MCP request arrived over HTTP, perhaps long before opened_ms; 0: no such request
     uint64_t arrived_ms;
     uint64_t connection;        // of the peer that asked
-    struct parcel_list answers; // without the wire's frame (exchange_dress)
+    struct parcel_list answers; // without the wire's frame (exchange_encode)
     size_t bytes;               // of the answers
     uint32_t count;
     uint32_t parcels;     // that hold the answers
@@ -88,7 +88,7 @@ void exchange_miss(struct shard *shard, struct exchange *exchange);
 
 // Makes the answers of an ended exchange one frame of this wire: a chain of parcels, with the brackets and commas of an
 // array for a batch. There must be one answer at least.
-void exchange_dress(struct exchange *exchange, const struct wire *wire);
+void exchange_encode(struct exchange *exchange, const struct wire *wire);
 // Returns how many bytes the body of that frame has.
 size_t exchange_body_bytes(const struct exchange *exchange);
 // Frees the exchange, and the answers that weren't sent.

@@ -65,7 +65,7 @@ static_assert(OUTBOX_COUNT_MAX - OUTBOX_OVER_FROM > 8 * BATCH_MEMBERS_MAX,
 // in its receive buffer, which would stay in use as long as the peer doesn't read. A parcel with an origin is shared
 // and isn't copied.
 static struct parcel *detach_waiting(struct shard *shard, const struct peer *peer, struct parcel *parcel) {
-    assert(parcel->dressed && peer->connection.outbox.count < OUTBOX_COUNT_MAX);
+    assert(parcel->is_encoded && peer->connection.outbox.count < OUTBOX_COUNT_MAX);
     bool is_deep = !parcel->origin && outbox_footprint(&peer->connection.outbox) >
                                           shard_limits(shard)->queue_bytes_max / DEEP_PART;
     return detach_up_to(shard, parcel, is_deep ? DETACH_BYTES_MAX : COPY_BYTES_MAX);
@@ -91,8 +91,8 @@ static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parce
     }
     if (peer->transport->ops.divert && peer->transport->ops.divert(shard, peer, parcel))
         return;
-    if (!parcel->dressed)
-        parcel_dress(parcel, peer->transport->codec.wire);
+    if (!parcel->is_encoded)
+        parcel_encode(parcel, peer->transport->codec.wire);
     if (peer->connection.shipment || peer->connection.paused)
         parcel = detach_waiting(shard, peer, parcel);
     parcel->bound = bound;
@@ -136,7 +136,7 @@ void send_queue_required(struct shard *shard, struct peer *peer, struct parcel *
 }
 
 void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame) {
-    assert(frame->first && frame->first->dressed);
+    assert(frame->first && frame->first->is_encoded);
     bool over = queue_limit_is_past_grace(shard, peer);
     queue_limit_close(shard, peer, peer->exchange_bytes);
     for (struct parcel *parcel; (parcel = parcel_list_take(frame));)
@@ -156,7 +156,7 @@ void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *
     uint32_t count = 0;
     size_t bytes = 0;
     for (struct parcel *parcel = frame->first; parcel; parcel = parcel->next, count++) {
-        assert(parcel->dressed && parcel->lane == LANE_NORMAL && !parcel->for_many);
+        assert(parcel->is_encoded && parcel->lane == LANE_NORMAL && !parcel->for_many);
         parcel->bound = true;
         bytes += parcel->bytes;
         PROBE(queue, peer->name, parcel->bytes, connection->outbox.bytes + bytes);

@@ -29,7 +29,7 @@ bool send_pack(struct shard *shard, struct peer *peer, const struct frame *frame
                struct piece text, uint64_t hub_id, const struct pack_envelope *envelope);
 // Queues the parcels of one frame in their order, as send_queue_required.
 void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame);
-// Queues the parcels of one frame at once, which costs less than one by one. The parcels must be dressed, of the normal
+// Queues the parcels of one frame at once, which costs less than one by one. The parcels must be encoded, of the normal
 // lane, and not for the transport to divert.
 void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *frame);
 // Queues a parcel that can't be refused, for the present receiver alone. Past twice the bound the peer must go on

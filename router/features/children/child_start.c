@@ -289,7 +289,7 @@ void child_send(struct shard *shard, struct child *child, struct text *body) {
         child_fail(shard, child, room ? CHILD_FAULT_MEMORY : CHILD_FAULT_SLOW, 0);
         return;
     }
-    parcel_dress(parcel, child->seat->transport->codec.wire);
+    parcel_encode(parcel, child->seat->transport->codec.wire);
     outbox_add(&child->hub_outbox, parcel);
     child_touch(child);
     child_send_on(shard, child);

@@ -180,7 +180,7 @@ struct child *children_add_modern(struct shard *shard, struct child *first) {
 }
 
 // Gives a child its section's settings, and restarts the child if the settings differ. For another wire the child is
-// freed and made anew, because queued parcels are dressed for the child's wire.
+// freed and made anew, because queued parcels are encoded for the child's wire.
 static void configure_one(struct shard *shard, struct child *child, const struct child_settings *settings) {
     assert(strcmp(settings->name, child->settings->name) == 0);
     bool same = child_settings_same(child->newest ? child->newest : child->settings, settings);

@@ -34,7 +34,7 @@ void nats_write(struct link *link, struct text *lines) {
     assert(link->peer);
     if (!parcel)
         return;
-    parcel->dressed = true;
+    parcel->is_encoded = true;
     send_queue_required(link->shard, link->peer, parcel);
 }
 

@@ -139,7 +139,7 @@ bool outbound_request_note(struct shard *shard, struct peer *peer, uint64_t hub_
 // Notes a request that is queued for the link. Drops a parcel without a NATS head, which a server couldn't read.
 bool outbound_request_divert(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     assert(link_of(shard, peer));
-    if (parcel->dressed || (parcel->has_head && !parcel->hub_id))
+    if (parcel->is_encoded || (parcel->has_head && !parcel->hub_id))
         return false;
     if (parcel->has_head && add(cluster_of(shard), parcel->hub_id))
         return false;

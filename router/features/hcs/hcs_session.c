@@ -569,7 +569,7 @@ enum { CATCH_UP_CHUNKS = 128 };
 
 void hcs_delivery_parcel(struct shard *shard, struct hcs_client *client, struct parcel *parcel,
                          struct hcs_tag tag) {
-    assert(parcel->shares == 0 && !parcel->dressed);
+    assert(parcel->shares == 0 && !parcel->is_encoded);
     parcel->to = client;
     parcel->hub_id = hcs_tag_pack(tag);
     hcs_mail_post(shard, connection_shard(client->connection), &parcel->mail, HCS_MAIL_GIVE);

@@ -60,7 +60,7 @@ uint32_t hcs_shard_of_session(const struct shard *shard, const char *id, size_t 
 }
 
 void hcs_mail_send(struct shard *shard, uint64_t connection, struct parcel *parcel, bool required) {
-    assert(connection && !parcel->dressed);
+    assert(connection && !parcel->is_encoded);
     parcel->mail.connection = connection;
     parcel->mail.detail = required;
     hcs_mail_post(shard, connection_shard(connection), &parcel->mail, HCS_MAIL_TELL);

@@ -152,7 +152,7 @@ static struct parcel *parcel_as_is(struct shard *shard, struct text *text) {
     if (!parcel)
         text_deinit(text);
     else
-        parcel->dressed = true;
+        parcel->is_encoded = true;
     return parcel;
 }
 
@@ -209,7 +209,7 @@ static bool is_first(const struct peer *peer, const struct exchange *exchange) {
 
 void http_stream(struct shard *shard, struct exchange *exchange, struct parcel *event) {
     struct peer *peer = peer_find(shard, exchange->connection);
-    assert(!exchange->is_ended && event->dressed);
+    assert(!exchange->is_ended && event->is_encoded);
     exchange->http.streams = true;
     exchange->http.status = 200;
     if (!peer) {
@@ -237,7 +237,7 @@ static bool send_exchange(struct shard *shard, struct peer *peer, struct exchang
         release_answers(shard, exchange);
     if (exchange->answers.first) {
         head->unfinished = true;
-        exchange_dress(exchange, &wire_http);
+        exchange_encode(exchange, &wire_http);
     }
     for (struct parcel *parcel; (parcel = parcel_list_take(&exchange->answers));)
         parcel_list_append(&chain, parcel);

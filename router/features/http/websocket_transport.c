@@ -89,7 +89,7 @@ static void queue_frame(struct shard *shard, struct peer *peer, const char *byte
     text_add(&text, bytes, count);
     struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
     if (parcel) {
-        parcel->dressed = true;
+        parcel->is_encoded = true;
         send_queue_required(shard, peer, parcel);
         return;
     }

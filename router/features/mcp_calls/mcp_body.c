@@ -5,7 +5,7 @@
 #include <string.h>
 
 bool mcp_body_read(struct shard *shard, const struct parcel *answer, struct mcp_body *body) {
-    assert(!answer->dressed && answer->hole_count == 0);
+    assert(!answer->is_encoded && answer->hole_count == 0);
     *body = (struct mcp_body){.count = (uint32_t)answer->bytes};
     body->buffer = answer->bytes ? buffer_take_sized(&shard->buffers, body->count) : NULL;
     if (!body->buffer)

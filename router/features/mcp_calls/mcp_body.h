@@ -12,7 +12,7 @@ struct mcp_body {
     struct lookup lookup;
 };
 
-// Copies the body of a parcel that isn't dressed, and reads the body as a response. Returns false without memory, or if
+// Copies the body of a parcel that isn't encoded, and reads the body as a response. Returns false without memory, or if
 // the body is no response: nothing must be given back then.
 bool mcp_body_read(struct shard *shard, const struct parcel *answer, struct mcp_body *body);
 void mcp_body_give(struct mcp_body *body);

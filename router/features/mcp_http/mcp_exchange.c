@@ -226,7 +226,7 @@ static bool put_head(struct parcel *event, size_t body_bytes, const char *id, bo
 static const struct wire wire_event = {.name = "event", .tail = "\n\n", .tail_bytes = 2};
 static const struct wire wire_event_chunk = {.name = "event chunk", .tail = "\n\n\r\n", .tail_bytes = 4};
 
-// Returns a dressed event or comment that consists of these lines; NULL without memory.
+// Returns an encoded event or comment that consists of these lines; NULL without memory.
 static struct parcel *plain(struct shard *shard, const struct mcp_exchange *exchange, const char *lines) {
     char length[24];
     struct text text;
@@ -237,25 +237,25 @@ static struct parcel *plain(struct shard *shard, const struct mcp_exchange *exch
     text_put(&text, exchange->is_1_0 ? "" : "\r\n");
     struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
     if (parcel)
-        parcel->dressed = true;
+        parcel->is_encoded = true;
     else
         text_deinit(&text);
     return parcel;
 }
 
-static bool dress(struct parcel *body, const char *id, bool is_1_0) {
-    assert(!body->dressed && body->hole_count == 0 && !body->shares);
+static bool encode_event(struct parcel *body, const char *id, bool is_1_0) {
+    assert(!body->is_encoded && body->hole_count == 0 && !body->shares);
     line_breaks_settle(body, &wire_sse);
     if (!put_head(body, body->bytes, id, is_1_0))
         return false;
-    parcel_dress(body, is_1_0 ? &wire_event : &wire_event_chunk);
+    parcel_encode(body, is_1_0 ? &wire_event : &wire_event_chunk);
     return true;
 }
 
 static void post_event(struct shard *shard, struct mcp_exchange *exchange, struct parcel *event,
                        uint8_t detail) {
     uint32_t to = connection_shard(exchange->connection);
-    assert(event->dressed && !exchange->is_gone);
+    assert(event->is_encoded && !exchange->is_gone);
     exchange->streams = true;
     exchange->sent_ms = shard_now_ms(shard);
     event->hub_id = 0;
@@ -294,7 +294,7 @@ void mcp_exchange_mark(struct shard *shard, struct mcp_exchange *exchange, const
 void mcp_exchange_send(struct shard *shard, struct mcp_exchange *exchange, struct parcel *body,
                        const char *id, bool is_notification) {
     assert(shard->index == 0);
-    if (!exchange->is_gone && dress(body, id, exchange->is_1_0)) {
+    if (!exchange->is_gone && encode_event(body, id, exchange->is_1_0)) {
         post_event(shard, exchange, body, is_notification ? EVENT_IS_NOTIFICATION : 0);
         return;
     }

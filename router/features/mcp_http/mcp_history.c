@@ -84,7 +84,7 @@ uint64_t mcp_history_number(struct mcp_client *client) {
 
 bool mcp_history_add(struct shard *shard, struct mcp_client *client, struct mcp_history_stream *stream,
                      uint64_t number, const struct parcel *body, bool is_answer) {
-    assert(!body->dressed && body->hole_count == 0 && !stream->is_over && number > stream->gone);
+    assert(!body->is_encoded && body->hole_count == 0 && !stream->is_over && number > stream->gone);
     bool fits = body->bytes <= mcp_option(shard, MCP_OPTION_HISTORY);
     struct mcp_event *event = fits ? quota_take(&shard->quota, sizeof *event + body->bytes) : NULL;
     if (!event) {

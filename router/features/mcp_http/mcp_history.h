@@ -41,7 +41,7 @@ struct mcp_history_stream *mcp_history_begin(struct shard *shard, struct mcp_cli
 void mcp_history_end(struct shard *shard, struct mcp_client *client, struct mcp_history_stream *stream);
 // Returns the number for the next event of a session.
 uint64_t mcp_history_number(struct mcp_client *client);
-// Keeps a copy of an undressed body as the event of this number. Returns false without room; no client may then
+// Keeps a copy of an unencoded body as the event of this number. Returns false without room; no client may then
 // continue before this event.
 bool mcp_history_add(struct shard *shard, struct mcp_client *client, struct mcp_history_stream *stream,
                      uint64_t number, const struct parcel *body, bool is_answer);
@@ -57,7 +57,7 @@ struct mcp_history_stream *mcp_history_find(const struct mcp_client *client, con
 // Returns the first event of a stream after that number; or NULL.
 const struct mcp_event *mcp_history_next(const struct mcp_client *client,
                                          const struct mcp_history_stream *stream, uint64_t number);
-// Returns an undressed parcel with a copy of an event's body; NULL without memory.
+// Returns an unencoded parcel with a copy of an event's body; NULL without memory.
 struct parcel *mcp_history_body(struct shard *shard, const struct mcp_event *event);
 // Moves the events of `from` that were never sent to `to`, and gives them new numbers.
 void mcp_history_move(struct mcp_client *client, struct mcp_history_stream *from,

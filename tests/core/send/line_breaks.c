@@ -50,7 +50,7 @@ static void a_body_without_breaks_is_not_copied(void **state) {
     struct piece pieces[PARCEL_STRETCHES_MAX];
     set_up_body(&fixture, "{}");
     struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
-    parcel_dress(parcel, &wire_sse);
+    parcel_encode(parcel, &wire_sse);
     assert_int_equal(parcel_pieces(parcel, pieces), 3);
     assert_ptr_equal(pieces[1].bytes, frame_body(&fixture.frame));
     parcel_drop(parcel);
@@ -101,7 +101,7 @@ static void without_memory_lines_are_joined(void **state) {
     struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
     uint64_t before = fixture.budget.bytes;
     fixture.budget.bytes_max = before;
-    parcel_dress(parcel, &wire_sse);
+    parcel_encode(parcel, &wire_sse);
     assert_int_equal(fixture.budget.bytes, before);
     fixture.budget.bytes_max = 1 << 24;
     assert_reads_on(parcel, &wire_sse, "data: {  }\n\n");

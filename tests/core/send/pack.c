@@ -61,7 +61,7 @@ static void compare_with_parcels(const struct wire_line *added) {
                 struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, &id, 1),
                               *pack = pack_create(&fixture.parcels, &fixture.buffers);
                 assert_true(parcel_fill(parcel, &piece));
-                parcel_dress(parcel, &wire_framed);
+                parcel_encode(parcel, &wire_framed);
                 for (unsigned count = 1; count <= 3; count++) { // one behind the other
                     char one[FRAME_BYTES_MAX], all[4 * FRAME_BYTES_MAX];
                     assert_true(pack_add(pack, &fixture.frame, id, piece, count, NULL));
@@ -204,7 +204,7 @@ static void add(struct model *model, bool as_parcel) {
     if (!is_packed) {
         struct parcel *parcel = parcel_open(&model->fixture.parcels, &model->fixture.frame, &id, 1);
         assert_true(parcel && parcel_fill(parcel, &text));
-        parcel_dress(parcel, &wire_framed);
+        parcel_encode(parcel, &wire_framed);
         parcel->hub_id = model->next;
         outbox_add(&model->outbox, parcel);
     }

@@ -129,7 +129,7 @@ static void a_line_of_any_length_is_added(void **state) {
             set_up(&fixture, in);
             fixture.frame.added = &added;
             struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
-            parcel_dress(parcel, &wire_framed);
+            parcel_encode(parcel, &wire_framed);
             assert_int_equal(parcel->bytes, strlen(expected));
             memset(out, '!', sizeof out);
             parcel_copy(parcel, out);
@@ -265,7 +265,7 @@ static void bodies_become_an_array(void **state) {
         first->next = second;
         first->unfinished = true;
         second->next = NULL;
-        parcel_dress_chain(first, table[index].wire, bytes + 2, "]");
+        parcel_encode_chain(first, table[index].wire, bytes + 2, "]");
         assert_reads(first, table[index].first);
         assert_reads(second, table[index].second);
         parcel_drop(first);
@@ -356,7 +356,7 @@ static void a_flat_copy_has_no_breaks(void **state) {
 }
 
 // One body goes to receivers of different wires.
-static void shares_are_dressed_each_for_its_receiver(void **state) {
+static void shares_are_encoded_each_for_its_receiver(void **state) {
     (void)state;
     struct fixture fixture;
     set_up(&fixture, "Content-Length: 2\r\nA: b\r\n\r\n{}");
@@ -366,7 +366,7 @@ static void shares_are_dressed_each_for_its_receiver(void **state) {
     assert_reads_on(line, &wire_lines, "{}\n");
     assert_reads(frame, "Content-Length: 2\r\nA: b\r\n\r\n{}");
     assert_int_equal(piece_count(frame), 1);
-    assert_false(origin->dressed);
+    assert_false(origin->is_encoded);
     parcel_drop(line);
     parcel_drop(frame);
     origin->shares = 0; // let go twice
@@ -407,7 +407,7 @@ static void a_copy_keeps_no_buffer(void **state) {
     struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
     parcel->hub_id = 77;
     parcel->lane = LANE_HIGH;
-    parcel_dress(parcel, &wire_framed);
+    parcel_encode(parcel, &wire_framed);
     struct parcel *copy = parcel_copy_of(&fixture.parcels, parcel);
     parcel_drop(parcel);
     assert_int_equal(fixture.buffer->references, 1);
@@ -521,7 +521,7 @@ int main(void) {
         cmocka_unit_test(a_line_becomes_a_frame),
         cmocka_unit_test(a_frame_of_a_stretch_is_narrowed_to_its_body),
         cmocka_unit_test(a_flat_copy_has_no_breaks),
-        cmocka_unit_test(shares_are_dressed_each_for_its_receiver),
+        cmocka_unit_test(shares_are_encoded_each_for_its_receiver),
         cmocka_unit_test(shares_keep_their_origin),
         cmocka_unit_test(the_budget_bounds_each_use),
         cmocka_unit_test(texts_are_within_the_budget),

@@ -53,8 +53,8 @@ static inline void tear_down(struct fixture *fixture) {
 // Asserts the bytes that a receiver of this wire gets.
 static inline void assert_reads_on(struct parcel *parcel, const struct wire *wire, const char *expected) {
     char out[2048];
-    if (!parcel->dressed)
-        parcel_dress(parcel, wire);
+    if (!parcel->is_encoded)
+        parcel_encode(parcel, wire);
     assert_int_equal(parcel->bytes, strlen(expected));
     assert_int_equal(parcel->hole_count, 0);
     parcel_copy(parcel, (uint8_t *)out);

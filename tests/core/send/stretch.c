@@ -33,13 +33,13 @@ static void each_wire_has_its_own(void **state) {
         struct parcel *stretch = make_stretch(&fixture);
         uint32_t ends[BODIES];
         struct parcel *ready =
-            stretch_dressed(&fixture.parcels, stretch, receivers[i].wire, bodies, ends, BODIES);
+            stretch_encode(&fixture.parcels, stretch, receivers[i].wire, bodies, ends, BODIES);
         char expected[256] = "";
         for (uint32_t count = 1; count <= BODIES; count++) {
             strcat(expected, receivers[i].expected[count - 1]);
             assert_int_equal(ends[count - 1], strlen(expected));
             struct parcel *share = parcel_share(&fixture.parcels, ready);
-            assert_true(share->dressed);
+            assert_true(share->is_encoded);
             assert_int_equal(share->frames, BODIES);
             parcel_shorten(share, ends[count - 1], count);
             assert_reads_on(share, receivers[i].wire, expected);
@@ -59,7 +59,7 @@ static void without_memory_there_is_none(void **state) {
     uint32_t ends[BODIES];
     struct parcel *stretch = make_stretch(&fixture);
     fixture.budget.bytes_max = fixture.budget.bytes;
-    assert_null(stretch_dressed(&fixture.parcels, stretch, &wire_sse, bodies, ends, BODIES));
+    assert_null(stretch_encode(&fixture.parcels, stretch, &wire_sse, bodies, ends, BODIES));
     fixture.budget.bytes_max = 1 << 24;
     parcel_drop(stretch);
     tear_down(&fixture);
