@@ -25,7 +25,7 @@ void order_destroy(struct shard *shard, struct order *order) {
     capabilities_drop(&shard->quota, order->answer);
     latency_drop(&shard->quota, order->latency);
     quota_give(&shard->quota, order->request_id);
-    memory_give(order->survivors);
+    memory_give(order->exempt_ids);
     quota_give(&shard->quota, order);
 }
 

@@ -58,11 +58,11 @@ struct order {
     bool over_share;          // the holder would have more than half of the quota
     bool revoked;             // the order takes back what the user's rights allow no more; the peer is told
     bool hermes, resting, absent, here_only;
-    bool down;           // of ORDER_REST: the child doesn't start again
-    bool removed;        // of ORDER_LEAVE: requests that waited find no agent of the name
-    uint64_t *survivors; // of ORDER_REST: as struct survivors; the order owns the memory
-    size_t survivor_count;
-    bool requests_wait; // of ORDER_REST: survivors has requests that were not sent yet
+    bool down;            // of ORDER_REST: the child doesn't start again
+    bool removed;         // of ORDER_LEAVE: requests that waited find no agent of the name
+    uint64_t *exempt_ids; // of ORDER_REST: as struct exempt_requests; the order owns the memory
+    size_t exempt_count;
+    bool requests_wait; // of ORDER_REST: exempt_ids has requests that were not sent yet
     // Of ORDER_REST, if only marked requests end: called on the connection's shard when each shard has marked its
     // requests to the connection and all marked requests have arrived.
     void (*on_marked)(struct shard *shard, struct order *order);

@@ -145,12 +145,12 @@ static void apply_resign(struct shard *shard, struct order *order) {
 
 static void apply_rest(struct shard *shard, struct order *order) {
     struct home *home = agents_home(&shard->agents, order->mail.connection);
-    struct survivors survivors = {order->survivors, order->survivor_count, order->others_wait,
-                                  order->on_marked != NULL};
+    struct exempt_requests exempt_requests = {order->exempt_ids, order->exempt_count, order->others_wait,
+                                              order->on_marked != NULL};
     if (home)
-        order->ended += completion_target_restarts(shard, home, &survivors);
+        order->ended += completion_target_restarts(shard, home, &exempt_requests);
     if (home)
-        feature_home_rests(shard, home, &survivors, &order->ended);
+        feature_home_rests(shard, home, &exempt_requests, &order->ended);
     apply_resign(shard, order);
 }
 

@@ -303,9 +303,9 @@ bool completion_target_gone(struct shard *shard, struct home *home, enum error e
     return list_empty(&home->pending);
 }
 
-bool survivors_has(const struct survivors *survivors, uint64_t id) {
-    const uint64_t *ids = survivors->ids;
-    size_t low = 0, high = survivors->count;
+bool exempt_requests_has(const struct exempt_requests *exempt_requests, uint64_t id) {
+    const uint64_t *ids = exempt_requests->ids;
+    size_t low = 0, high = exempt_requests->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (ids[middle] == id)
@@ -324,13 +324,15 @@ void completion_mark(struct home *home) {
 }
 
 uint32_t completion_target_restarts(struct shard *shard, struct home *home,
-                                    const struct survivors *survivors) {
+                                    const struct exempt_requests *exempt_requests) {
     uint32_t count = 0;
     for (struct list *node = home->pending.next, *next; node != &home->pending; node = next) {
         struct pending *pending = list_entry(node, struct pending, by_target);
         next = node->next;
-        bool aside = pending->aside && survivors->aside, is_later = survivors->marked && !pending->is_marked;
-        if (aside || is_later || survivors_has(survivors, pending_hub_id(&shard->pending, pending)))
+        bool aside = pending->aside && exempt_requests->aside;
+        bool is_later = exempt_requests->marked && !pending->is_marked;
+        uint64_t id = pending_hub_id(&shard->pending, pending);
+        if (aside || is_later || exempt_requests_has(exempt_requests, id))
             continue;
         cancel_downstream(shard, pending);
         end_left(shard, pending, ERROR_TARGET_DISCONNECTED);

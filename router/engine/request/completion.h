@@ -38,18 +38,18 @@ void completion_target_left(struct shard *shard, struct home *home);
 // Returns whether all have ended.
 bool completion_target_gone(struct shard *shard, struct home *home, enum error error);
 // Requests that wait while their target restarts. All others that have not reached the target end.
-struct survivors {
+struct exempt_requests {
     const uint64_t *ids; // in rising order: hub ids, and starts of sessions (hcs_open_id)
     size_t count;
     bool aside;  // requests that another program has (struct pending) stay, too
     bool marked; // requests that aren't marked stay, too
 };
-bool survivors_has(const struct survivors *survivors, uint64_t id);
+bool exempt_requests_has(const struct exempt_requests *exempt_requests, uint64_t id);
 // Marks the requests that the connection has got until now.
 void completion_mark(struct home *home);
-// Ends the requests to a target that restarts, but for the survivors. Returns how many have ended.
+// Ends the requests to a target that restarts, except exempt ones. Returns how many have ended.
 uint32_t completion_target_restarts(struct shard *shard, struct home *home,
-                                    const struct survivors *survivors);
+                                    const struct exempt_requests *exempt_requests);
 // Ends all requests of a source that has left. The targets get cancels.
 void completion_abandon_all(struct shard *shard, struct peer *source);
 // Ends as many requests of a source that has left as one turn may end. The others join shard.abandoned and end in later

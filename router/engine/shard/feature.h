@@ -28,7 +28,7 @@ struct pending;
 struct rules_message;
 struct rules_verdict;
 struct shard;
-struct survivors;
+struct exempt_requests;
 struct stats_row;
 struct text;
 struct timer;
@@ -102,8 +102,9 @@ struct request_end {
     /* Called on each shard after home_marked. Ends requests that never reached the program, and adds \
      * their number to *ended. */      \
     X(home_rests,                                                                                            \
-      (struct shard * shard, struct home * home, const struct survivors *survivors, uint32_t *ended),        \
-      (shard, home, survivors, ended))                                                                       \
+      (struct shard * shard, struct home * home, const struct exempt_requests *exempt_requests,              \
+       uint32_t *ended),                                                                                     \
+      (shard, home, exempt_requests, ended))                                                                 \
     /* Called before a request is made ready for this agent, or with NULL for other hubs: nothing is \
      * copied yet. A feature sets *is_watched if it needs a call for this request: then request_began \
      * or message_refused is called next. */       \

@@ -118,34 +118,34 @@ static bool is_down(const struct child *child) {
 }
 
 // Returns the id by which shards know the request or session of a queued parcel. Returns 0 if there is none, or if it
-// need not survive.
+// may end.
 static uint64_t target_of(const struct child *child, const struct parcel *parcel, bool waiting) {
     if (parcel->of_stream && hcs_open_is_id(parcel->stream))
         return is_down(child) ? 0 : parcel->stream;
     return waiting ? parcel->hub_id : 0;
 }
 
-// Notes in an order what survives. With `waiting` requests of queued parcels survive, and always requests that another
-// process has. Starts of sessions survive as long as there will be a next process. Without memory nothing survives.
+// Notes in an order which requests are exempt: with `waiting` those of queued parcels, and always those that another
+// process has. Starts of sessions are exempt as long as there will be a next process. Without memory none is exempt.
 static void save_pending(const struct child *child, bool waiting, struct order *order) {
     const struct child_ops *ops = child->ops;
     const struct peer *seat = child->seat;
     const struct outbox *outbox = &seat->connection.outbox;
     size_t others = ops->others(seat, waiting, NULL, 0);
     size_t room = others + outbox->count;
-    order->survivors = room ? memory_take(room * sizeof *order->survivors) : NULL;
-    if (!order->survivors)
+    order->exempt_ids = room ? memory_take(room * sizeof *order->exempt_ids) : NULL;
+    if (!order->exempt_ids)
         return;
-    order->survivor_count = others ? ops->others(seat, waiting, order->survivors, others) : 0;
+    order->exempt_count = others ? ops->others(seat, waiting, order->exempt_ids, others) : 0;
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         for (const struct parcel *parcel = outbox->lanes[lane].first; parcel; parcel = parcel->next)
             if (target_of(child, parcel, waiting))
-                order->survivors[order->survivor_count++] = target_of(child, parcel, waiting);
-    assert(order->survivor_count <= room);
-    qsort(order->survivors, order->survivor_count, sizeof *order->survivors, compare);
+                order->exempt_ids[order->exempt_count++] = target_of(child, parcel, waiting);
+    assert(order->exempt_count <= room);
+    qsort(order->exempt_ids, order->exempt_count, sizeof *order->exempt_ids, compare);
 }
 
-// Notes in an order what survives at this time. The child is still there: it isn't freed before its orders have come
+// Notes in an order which requests are exempt at this time. The child is still there: it isn't freed before its orders have come
 // back.
 static void save_pending_now(struct shard *shard, struct order *order) {
     // Also while the seat ends

@@ -179,13 +179,13 @@ static void hcs_mark(struct shard *shard, struct home *home) {
         list_entry(node, struct hcs_session, by_producer)->marked = true;
 }
 
-static void hcs_producer_restarts(struct shard *shard, struct home *home, const struct survivors *survivors,
-                                  uint32_t *ended) {
+static void hcs_producer_restarts(struct shard *shard, struct home *home,
+                                  const struct exempt_requests *exempt_requests, uint32_t *ended) {
     for (struct list *node = home->streams.next, *next; node != &home->streams; node = next) {
         struct hcs_session *session = list_entry(node, struct hcs_session, by_producer);
         next = node->next;
-        bool is_later = survivors->marked && !session->marked;
-        if (is_later || survivors_has(survivors, hcs_open_id(shard->index, session->handle)))
+        bool is_later = exempt_requests->marked && !session->marked;
+        if (is_later || exempt_requests_has(exempt_requests, hcs_open_id(shard->index, session->handle)))
             continue;
         end_with(shard, session, HCS_FRAMES_STREAM_TIMEOUT, "the producer has ended");
         ++*ended;
