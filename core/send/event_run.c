@@ -74,18 +74,18 @@ void event_run_add(struct event_run *run, const struct event_place *event) {
     run->ends[run->count++] = frame->at + frame->unit->bytes - run->at;
 }
 
-// --- Stretches
+// --- Frame runs
 
-static const uint8_t *body_at(const struct parcel *stretch, struct span body) {
-    assert(body.at + body.bytes <= stretch->pieces[0].count);
-    return (const uint8_t *)stretch->pieces[0].bytes + body.at;
+static const uint8_t *body_at(const struct parcel *frame_run, struct span body) {
+    assert(body.at + body.bytes <= frame_run->pieces[0].count);
+    return (const uint8_t *)frame_run->pieces[0].bytes + body.at;
 }
 
-static size_t room_for(const struct parcel *stretch, const struct wire *wire, const struct span *bodies,
+static size_t room_for(const struct parcel *frame_run, const struct wire *wire, const struct span *bodies,
                        unsigned count) {
     size_t bytes = count * (PARCEL_HEAD_BYTES_MAX + wire->tail_bytes);
     for (unsigned index = 0; index < count; index++)
-        bytes += line_breaks_write(wire, body_at(stretch, bodies[index]), bodies[index].bytes, NULL);
+        bytes += line_breaks_write(wire, body_at(frame_run, bodies[index]), bodies[index].bytes, NULL);
     return bytes;
 }
 
@@ -96,16 +96,17 @@ static size_t write_one(const struct wire *wire, const uint8_t *body, size_t cou
     return bytes + wire->tail_bytes;
 }
 
-struct parcel *stretch_encode(struct parcel_pool *pool, const struct parcel *stretch, const struct wire *wire,
-                              const struct span *bodies, uint32_t *ends, unsigned count) {
-    assert(stretch->piece_count == 1 && stretch->hole_count == 0 && count > 0);
-    size_t room = room_for(stretch, wire, bodies, count), bytes = 0;
-    bool fits = buffer_budget_has_room(pool->budget, room + sizeof *stretch, BUDGET_RECEIVING);
+struct parcel *frame_run_encode(struct parcel_pool *pool, const struct parcel *frame_run,
+                                const struct wire *wire, const struct span *bodies, uint32_t *ends,
+                                unsigned count) {
+    assert(frame_run->piece_count == 1 && frame_run->hole_count == 0 && count > 0);
+    size_t room = room_for(frame_run, wire, bodies, count), bytes = 0;
+    bool fits = buffer_budget_has_room(pool->budget, room + sizeof *frame_run, BUDGET_RECEIVING);
     char *text = fits ? memory_take(room) : NULL;
     if (!text)
         return NULL;
     for (unsigned index = 0; index < count; index++) {
-        bytes += write_one(wire, body_at(stretch, bodies[index]), bodies[index].bytes, text + bytes);
+        bytes += write_one(wire, body_at(frame_run, bodies[index]), bodies[index].bytes, text + bytes);
         ends[index] = (uint32_t)bytes;
     }
     assert(bytes <= room);
@@ -114,8 +115,8 @@ struct parcel *stretch_encode(struct parcel_pool *pool, const struct parcel *str
         memory_give(text);
         return NULL;
     }
-    encoded->mail.came_us = stretch->mail.came_us;
-    encoded->lane = stretch->lane;
+    encoded->mail.came_us = frame_run->mail.came_us;
+    encoded->lane = frame_run->lane;
     encoded->frames = count;
     encoded->is_encoded = true;
     return encoded;

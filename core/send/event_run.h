@@ -1,5 +1,5 @@
 // Gathers events that lie one behind the other in a receive buffer and have the same receivers. The events leave
-// together, as one stretch of that buffer. Canonical frames that lie side by side leave unchanged for receivers of
+// together, as one part of that buffer. Canonical frames that lie side by side leave unchanged for receivers of
 // frames.
 //
 // In three other cases the bodies are written anew: for receivers of another transport, for events that came by another
@@ -51,13 +51,14 @@ void event_run_begin(struct event_run *run, const struct event_place *event);
 // Adds the event to the end of the run.
 void event_run_add(struct event_run *run, const struct event_place *event);
 
-// --- Stretches
+// --- Frame runs
 
 // Small bodies that came side by side, encoded once for all receivers of a wire. Receivers get shares of one text, in
 // which each body has its envelope and the wire's line breaks.
 
-// Makes a parcel of `count` bodies, each with the envelope of this wire. `bodies` are spans of the stretch in rising
+// Makes a parcel of `count` bodies, each with the envelope of this wire. `bodies` are spans of the frame run in rising
 // order. Sets ends[] to the end of each body with its envelope. A share of the parcel is sent unchanged, or shortened
 // (parcel_shorten). Returns NULL without memory or room in the budget.
-struct parcel *stretch_encode(struct parcel_pool *pool, const struct parcel *stretch, const struct wire *wire,
-                              const struct span *bodies, uint32_t *ends, unsigned count);
+struct parcel *frame_run_encode(struct parcel_pool *pool, const struct parcel *frame_run,
+                                const struct wire *wire, const struct span *bodies, uint32_t *ends,
+                                unsigned count);

@@ -24,10 +24,10 @@ bool parcel_breaks(const struct parcel *parcel) {
     return false;
 }
 
-bool parcel_stretch_breaks(const struct parcel *parcel, struct span body) {
-    const struct piece *stretch = &parcel->pieces[0];
-    assert(parcel->piece_count == 1 && body.at + body.bytes <= stretch->count);
-    return has_break((const uint8_t *)stretch->bytes + body.at, body.bytes);
+bool frame_run_has_break(const struct parcel *parcel, struct span body) {
+    const struct piece *piece = &parcel->pieces[0];
+    assert(parcel->piece_count == 1 && body.at + body.bytes <= piece->count);
+    return has_break((const uint8_t *)piece->bytes + body.at, body.bytes);
 }
 
 // --- Spaces
@@ -173,25 +173,25 @@ struct parcel *parcel_broken_for(struct parcel_pool *pool, const struct parcel *
     return copy;
 }
 
-// Writes the bodies of a stretch with split lines, and sets `bodies` to the spans of the copies. Without `to` the
+// Writes the bodies of a frame run with split lines, and sets `bodies` to the spans of the copies. Without `to` the
 // function only counts. Returns the length in bytes.
 static size_t split_bodies(const struct parcel *parcel, const struct wire *wire, struct span *bodies,
                            unsigned count, char *to) {
-    const uint8_t *stretch = parcel->pieces[0].bytes;
+    const uint8_t *frames = parcel->pieces[0].bytes;
     struct splitter splitter = splitter_for(wire, to);
     for (unsigned index = 0; index < count; index++) {
         struct span body = bodies[index];
         size_t at = splitter.bytes;
         splitter.after_cr = false;
-        split(&splitter, stretch + body.at, body.bytes);
+        split(&splitter, frames + body.at, body.bytes);
         if (to)
             bodies[index] = (struct span){(uint32_t)at, (uint32_t)(splitter.bytes - at)};
     }
     return splitter.bytes;
 }
 
-struct parcel *parcel_stretch_broken_for(struct parcel_pool *pool, const struct parcel *parcel,
-                                         const struct wire *wire, struct span *bodies, unsigned count) {
+struct parcel *frame_run_broken_for(struct parcel_pool *pool, const struct parcel *parcel,
+                                    const struct wire *wire, struct span *bodies, unsigned count) {
     char *text;
     assert(parcel->piece_count == 1 && parcel->is_encoded && parcel->breaks == BREAKS_PASS && count > 0);
     if (wire->breaks == BREAKS_SPACES)
@@ -200,6 +200,6 @@ struct parcel *parcel_stretch_broken_for(struct parcel_pool *pool, const struct 
     if (!copy)
         return NULL;
     split_bodies(parcel, wire, bodies, count, text);
-    copy->is_encoded = true; // stretches count as encoded until parcel_narrow
+    copy->is_encoded = true; // frame runs count as encoded until parcel_narrow
     return copy;
 }

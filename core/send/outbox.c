@@ -357,7 +357,7 @@ bool shipment_copy(struct shipment *shipment, struct stage *stage, const void *b
 }
 
 static void add_carried(struct shipment *shipment, const struct parcel *parcel) {
-    struct piece pieces[PARCEL_STRETCHES_MAX];
+    struct piece pieces[PARCEL_VECTORS_MAX];
     unsigned count = parcel_pieces(parcel, pieces);
     for (unsigned index = 0; index < count; index++)
         add_vector(shipment, pieces[index].bytes, pieces[index].count);
@@ -417,7 +417,7 @@ void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *
     for (struct parcel_list *lane; shipment->bytes < bytes_max && (lane = first_lane(outbox));) {
         struct parcel *parcel = lane->first;
         assert(parcel->is_encoded);
-        if (shipment->count + parcel_stretches(parcel) > SEND_VECTORS_MAX)
+        if (shipment->count + parcel_vector_count(parcel) > SEND_VECTORS_MAX)
             break;
         if (add_row(outbox, lane, stage, shipment, bytes_max, copied))
             continue;

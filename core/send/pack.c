@@ -28,7 +28,7 @@ static struct entry *entries_end(const struct parcel *pack) {
 
 struct parcel *pack_create(struct parcel_pool *pool, struct buffer_pool *buffers) {
     struct buffer *buffer = buffer_take(buffers);
-    struct parcel *pack = buffer ? parcel_stretch(pool, buffer, (struct span){0, 1}, 1) : NULL;
+    struct parcel *pack = buffer ? parcel_frame_run(pool, buffer, (struct span){0, 1}, 1) : NULL;
     buffer_drop(buffer); // the parcel has a reference of its own
     if (!pack)
         return NULL;

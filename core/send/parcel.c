@@ -246,8 +246,8 @@ static struct parcel *take_for(struct parcel_pool *pool, struct buffer *buffer, 
     return parcel;
 }
 
-struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames,
-                              uint32_t count) {
+struct parcel *parcel_frame_run(struct parcel_pool *pool, struct buffer *buffer, struct span frames,
+                                uint32_t count) {
     assert(count > 0 && frames.bytes > 0);
     struct parcel *parcel = take_for(pool, buffer, BUDGET_MESSAGE);
     if (parcel) {
@@ -259,17 +259,17 @@ struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, s
 }
 
 void parcel_shorten(struct parcel *parcel, size_t bytes, uint32_t frames) {
-    struct piece *stretch = &parcel->pieces[0];
+    struct piece *piece = &parcel->pieces[0];
     assert(parcel->piece_count == 1 && parcel->bytes >= bytes && frames > 0);
-    parcel->bytes = stretch->count = bytes;
+    parcel->bytes = piece->count = bytes;
     parcel->frames = frames;
 }
 
 void parcel_narrow(struct parcel *parcel, struct span body) {
-    struct piece *stretch = &parcel->pieces[0];
+    struct piece *piece = &parcel->pieces[0];
     assert(parcel->piece_count == 1 && parcel->is_encoded);
-    assert(body.at + body.bytes <= stretch->count);
-    *stretch = (struct piece){(const uint8_t *)stretch->bytes + body.at, body.bytes};
+    assert(body.at + body.bytes <= piece->count);
+    *piece = (struct piece){(const uint8_t *)piece->bytes + body.at, body.bytes};
     parcel->bytes = body.bytes;
     parcel->frames = 1;
     parcel->is_encoded = false;
@@ -505,7 +505,7 @@ void parcel_copy(const struct parcel *parcel, uint8_t *out) {
     }
 }
 
-unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRETCHES_MAX]) {
+unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_VECTORS_MAX]) {
     unsigned count = 0;
     if (parcel->head_bytes)
         out[count++] = (struct piece){parcel->inline_text, parcel->head_bytes};
@@ -515,7 +515,7 @@ unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRE
     for (unsigned index = 0; index < parcel->piece_count; index++)
         if (parcel->pieces[index].count)
             out[count++] = parcel->pieces[index];
-    assert(count <= parcel_stretches(parcel));
+    assert(count <= parcel_vector_count(parcel));
     return count;
 }
 

@@ -1,4 +1,4 @@
-// One outgoing body: a list of pieces. Most pieces are stretches of the buffer in which the body came. Others are a few
+// One outgoing body: a list of pieces. Most pieces are parts of the buffer in which the body came. Others are a few
 // bytes of text that the hub put in place of a value. A parcel has no copy of its body, except a pack: many small
 // frames in a buffer of its own (pack.h).
 //
@@ -60,7 +60,7 @@ static inline const uint8_t *frame_body(const struct frame *frame) {
     return frame->buffer->bytes + frame->body.at;
 }
 
-// A stretch of memory.
+// Bytes of memory that lie side by side.
 struct piece {
     const void *bytes;
     size_t count;
@@ -102,7 +102,7 @@ struct parcel {
         uint32_t requests;   // of a pack: number of requests that the pack lists
     };
     uint32_t line_bytes;
-    uint32_t frames; // number of frames that the bytes are: more than 1 for a stretch or a pack
+    uint32_t frames; // number of frames that the bytes are: more than 1 for a frame run or a pack
     uint32_t shares; // number of parcels that have this origin, on the origin's shard
     uint8_t lane;
     uint8_t head_bytes; // bytes of inline_text that are sent before all else
@@ -181,8 +181,8 @@ void parcel_pool_count(struct parcel_pool *pool, int64_t bytes);
 struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame);
 // Makes a parcel of whole canonical frames that lie side by side, unchanged, with a reference on their buffer. The
 // parcel is encoded for the framed wire alone. Returns NULL without memory or room in the budget.
-struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames,
-                              uint32_t count);
+struct parcel *parcel_frame_run(struct parcel_pool *pool, struct buffer *buffer, struct span frames,
+                                uint32_t count);
 // Returns whether the body came without header fields other than its length.
 static inline bool parcel_is_bare(const struct parcel *parcel) {
     assert(parcel->hole_count == 0);
@@ -191,7 +191,7 @@ static inline bool parcel_is_bare(const struct parcel *parcel) {
 }
 // Returns whether the frame may leave unchanged for the framed wire.
 bool parcel_passes(const struct frame *frame);
-// Makes a parcel of a body of which some values will be replaced: a hole for each of `values`, which are stretches of
+// Makes a parcel of a body of which some values will be replaced: a hole for each of `values`, which are spans of
 // the body in rising order. parcel_fill must follow before the parcel is sent, and may follow on another shard. Returns
 // NULL without memory or room in the budget.
 struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
@@ -229,7 +229,7 @@ void parcel_retext(struct parcel *parcel, char *text, size_t count);
 // Copies the body and its header block into text of the parcel's own, since other parcels may use the same bytes.
 // Returns false without memory; the parcel is then unchanged.
 bool parcel_own_block(struct parcel *parcel);
-// Shortens a share of a stretch to its first `frames`, which have `bytes`.
+// Shortens a share of a frame run to its first `frames`, which have `bytes`.
 void parcel_shorten(struct parcel *parcel, size_t bytes, uint32_t frames);
 // Gives the parcel back to its pool, on its owner's shard, and drops its reference on the buffer. Returns the parcel's
 // origin, or NULL. The caller must then count the origin's shares down.
@@ -239,17 +239,17 @@ struct parcel *parcel_drop(struct parcel *parcel);
 // line.
 void parcel_enclose(struct parcel *parcel, const char *before);
 
-// Narrows a share of a stretch to one frame's unencoded body: `body` is a span of the stretch.
+// Narrows a share of a frame run to one frame's unencoded body: `body` is a span of the run.
 void parcel_narrow(struct parcel *parcel, struct span body);
 
-enum { PARCEL_STRETCHES_MAX = 4 + PARCEL_PIECES_MAX };
-// Returns the most stretches of memory that parcel_pieces gives for this parcel.
-static inline unsigned parcel_stretches(const struct parcel *parcel) {
+enum { PARCEL_VECTORS_MAX = 4 + PARCEL_PIECES_MAX };
+// Returns the most pieces that parcel_pieces writes for this parcel.
+static inline unsigned parcel_vector_count(const struct parcel *parcel) {
     return (unsigned)parcel->piece_count + (parcel->head_bytes != 0) + (parcel->head_fields & 1u) +
            (parcel->head_fields >> 1 & 1u) + (parcel->head_fields >> 2);
 }
-// Writes the parcel's stretches of memory to `out`, except empty ones. Returns their number.
-unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRETCHES_MAX]);
+// Writes the pieces of the parcel, with those of its head, to `out`, except empty ones. Returns their number.
+unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_VECTORS_MAX]);
 // Copies all bytes of the parcel, parcel->bytes in number, to `out`.
 void parcel_copy(const struct parcel *parcel, uint8_t *out);
 

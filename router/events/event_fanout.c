@@ -33,7 +33,7 @@ static void miss(struct shard *shard, struct peer *peer, enum counter counter, s
     send_missed(shard, peer, count);
 }
 
-// Where an event's body lies in the stretch of its run.
+// Where an event's body lies in the frame run.
 static struct span body_of(const struct publication *publication, uint32_t index) {
     assert(index < publication->count);
     uint32_t at = (index ? publication->ends[index - 1] : 0) + publication->heads[index];
@@ -71,7 +71,7 @@ static bool find_breaks(const struct copy *copy) {
     if (!publication->ends)
         return parcel_breaks(copy->parcel);
     for (uint32_t index = 0; index < publication->count; index++)
-        if (parcel_stretch_breaks(copy->parcel, body_of(publication, index)))
+        if (frame_run_has_break(copy->parcel, body_of(publication, index)))
             return true;
     return false;
 }
@@ -93,7 +93,7 @@ static struct parcel *break_for(struct shard *shard, struct event_delivery *deli
     for (uint32_t index = 0; index < publication->count; index++)
         bodies[index] = body_of(publication, index);
     struct parcel *broken =
-        parcel_stretch_broken_for(&shard->parcels, delivery->copy->parcel, wire, bodies, publication->count);
+        frame_run_broken_for(&shard->parcels, delivery->copy->parcel, wire, bodies, publication->count);
     if (wire->breaks == BREAKS_SPLIT) // where breaks are but replaced, bodies lie as they did
         memcpy(delivery->bodies, bodies, publication->count * sizeof *bodies);
     return broken;
@@ -135,8 +135,8 @@ static const struct prepared *prepared_for(struct shard *shard, struct event_del
     for (uint32_t index = 0; index < publication->count; index++)
         bodies[index] = body_of(publication, index);
     prepared->wire = wire;
-    prepared->parcel = stretch_encode(&shard->parcels, delivery->copy->parcel, wire, bodies,
-                                      prepared->line_ends, publication->count);
+    prepared->parcel = frame_run_encode(&shard->parcels, delivery->copy->parcel, wire, bodies,
+                                        prepared->line_ends, publication->count);
     return prepared;
 }
 

@@ -67,7 +67,7 @@ static struct parcel *events_parcel_of(struct shard *shard, const struct event *
     const struct event_run *run = event->run;
     assert(run->count > 0 && run->count <= EVENT_RUN_MAX);
     struct span frames = {run->at, run->ends[run->count - 1]};
-    struct parcel *parcel = parcel_stretch(&shard->parcels, run->buffer, frames, run->count);
+    struct parcel *parcel = parcel_frame_run(&shard->parcels, run->buffer, frames, run->count);
     if (parcel)
         parcel->lane = run->lane;
     return parcel;

@@ -47,7 +47,7 @@ static void breaks_become_what_the_receiver_wants(void **state) {
 static void a_body_without_breaks_is_not_copied(void **state) {
     (void)state;
     struct fixture fixture;
-    struct piece pieces[PARCEL_STRETCHES_MAX];
+    struct piece pieces[PARCEL_VECTORS_MAX];
     set_up_body(&fixture, "{}");
     struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
     parcel_encode(parcel, &wire_sse);
@@ -137,18 +137,18 @@ static void many_share_one_copy(void **state) {
     }
 }
 
-// One copy of a stretch has all bodies.
-static void a_stretch_is_copied_once(void **state) {
+// One copy of a frame run has all bodies.
+static void a_frame_run_is_copied_once(void **state) {
     (void)state;
-    static const char stretch[] =
+    static const char frame_run[] =
         "Content-Length: 3\r\n\r\n{\n}Content-Length: 3\r\n\r\n[1]Content-Length: 4\r\n\r\n[\r\n]";
     static const char *const expected[] = {"data: {\ndata: }\n\n", "data: [1]\n\n", "data: [\ndata: ]\n\n"};
     struct fixture fixture;
-    set_up(&fixture, stretch);
-    struct span frames = {fixture.frame.at, sizeof stretch - 1};
+    set_up(&fixture, frame_run);
+    struct span frames = {fixture.frame.at, sizeof frame_run - 1};
     struct span spans[] = {{21, 3}, {24 + 21, 3}, {48 + 21, 4}};
-    struct parcel *origin = parcel_stretch(&fixture.parcels, fixture.buffer, frames, 3);
-    struct parcel *copy = parcel_stretch_broken_for(&fixture.parcels, origin, &wire_sse, spans, 3);
+    struct parcel *origin = parcel_frame_run(&fixture.parcels, fixture.buffer, frames, 3);
+    struct parcel *copy = frame_run_broken_for(&fixture.parcels, origin, &wire_sse, spans, 3);
     for (unsigned index = 0; index < 3; index++) {
         struct parcel *share = parcel_share(&fixture.parcels, copy);
         parcel_narrow(share, spans[index]);
@@ -290,7 +290,7 @@ int main(void) {
         cmocka_unit_test(text_of_its_own_is_split),
         cmocka_unit_test(without_memory_lines_are_joined),
         cmocka_unit_test(many_share_one_copy),
-        cmocka_unit_test(a_stretch_is_copied_once),
+        cmocka_unit_test(a_frame_run_is_copied_once),
         cmocka_unit_test(without_memory_there_is_no_copy),
         cmocka_unit_test(a_head_is_written),
         cmocka_unit_test(a_head_of_its_own_stands_before_the_body),

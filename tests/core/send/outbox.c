@@ -294,7 +294,7 @@ static void a_frame_of_small_parcels_is_not_cut(void **state) {
         }
         outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, first * PART_BYTES, &fixture.done);
         assert_int_equal(fixture.outbox.count, PARTS - first);
-        assert_int_equal(fixture.shipment.count, 1); // as one stretch
+        assert_int_equal(fixture.shipment.count, 1); // as one piece
         assert_true(shipment_advance(&fixture.shipment, fixture.shipment.bytes));
         shipment_clear(&fixture.shipment, &fixture.done);
         add(&fixture, 'u', 1, LANE_URGENT);

@@ -9,7 +9,7 @@ static void assert_reads(struct parcel *parcel, const char *expected) {
 }
 
 static unsigned piece_count(const struct parcel *parcel) {
-    struct piece pieces[PARCEL_STRETCHES_MAX];
+    struct piece pieces[PARCEL_VECTORS_MAX];
     unsigned count = parcel_pieces(parcel, pieces);
     size_t bytes = 0;
     for (unsigned index = 0; index < count; index++)
@@ -313,13 +313,13 @@ static void a_line_becomes_a_frame(void **state) {
     tear_down(&fixture);
 }
 
-// Each receiver has a frame of its own of one stretch.
+// Each receiver has a frame of its own of one frame run.
 static void a_frame_of_a_stretch_is_narrowed_to_its_body(void **state) {
     (void)state;
     struct fixture fixture;
     set_up(&fixture, "Content-Length: 2\r\n\r\n{}Content-Length: 3\r\n\r\n[1]");
     struct span frames = {fixture.frame.at, 23 + 24};
-    struct parcel *origin = parcel_stretch(&fixture.parcels, fixture.buffer, frames, 2);
+    struct parcel *origin = parcel_frame_run(&fixture.parcels, fixture.buffer, frames, 2);
     struct parcel *all = parcel_share(&fixture.parcels, origin),
                   *one = parcel_share(&fixture.parcels, origin);
     parcel_narrow(one, (struct span){23 + 21, 3});
@@ -327,8 +327,8 @@ static void a_frame_of_a_stretch_is_narrowed_to_its_body(void **state) {
     assert_reads(all, "Content-Length: 2\r\n\r\n{}Content-Length: 3\r\n\r\n[1]");
     assert_int_equal(all->frames, 2);
     assert_int_equal(one->frames, 1);
-    assert_false(parcel_stretch_breaks(origin, (struct span){23 + 21, 3}));
-    assert_true(parcel_stretch_breaks(origin, (struct span){17, 2}));
+    assert_false(frame_run_has_break(origin, (struct span){23 + 21, 3}));
+    assert_true(frame_run_has_break(origin, (struct span){17, 2}));
     parcel_drop(one);
     parcel_drop(all);
     origin->shares = 0; // let go twice

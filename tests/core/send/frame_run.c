@@ -8,10 +8,10 @@ static const char text[] =
 static const struct span bodies[] = {{21, 3}, {24 + 21, 3}, {48 + 21, 4}};
 enum { BODIES = sizeof bodies / sizeof *bodies };
 
-static struct parcel *make_stretch(struct fixture *fixture) {
+static struct parcel *make_frame_run(struct fixture *fixture) {
     set_up(fixture, text);
     struct span frames = {fixture->frame.at, sizeof text - 1};
-    return parcel_stretch(&fixture->parcels, fixture->buffer, frames, BODIES);
+    return parcel_frame_run(&fixture->parcels, fixture->buffer, frames, BODIES);
 }
 
 static const struct {
@@ -30,10 +30,10 @@ static void each_wire_has_its_own(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof receivers / sizeof *receivers; i++) {
         struct fixture fixture;
-        struct parcel *stretch = make_stretch(&fixture);
+        struct parcel *frame_run = make_frame_run(&fixture);
         uint32_t ends[BODIES];
         struct parcel *ready =
-            stretch_encode(&fixture.parcels, stretch, receivers[i].wire, bodies, ends, BODIES);
+            frame_run_encode(&fixture.parcels, frame_run, receivers[i].wire, bodies, ends, BODIES);
         char expected[256] = "";
         for (uint32_t count = 1; count <= BODIES; count++) {
             strcat(expected, receivers[i].expected[count - 1]);
@@ -48,7 +48,7 @@ static void each_wire_has_its_own(void **state) {
         ready->shares = 0; // let go three times
         parcel_drop(ready);
         assert_memory_equal(fixture.buffer->bytes + fixture.frame.at, text, sizeof text - 1);
-        parcel_drop(stretch);
+        parcel_drop(frame_run);
         tear_down(&fixture);
     }
 }
@@ -57,11 +57,11 @@ static void without_memory_there_is_none(void **state) {
     (void)state;
     struct fixture fixture;
     uint32_t ends[BODIES];
-    struct parcel *stretch = make_stretch(&fixture);
+    struct parcel *frame_run = make_frame_run(&fixture);
     fixture.budget.bytes_max = fixture.budget.bytes;
-    assert_null(stretch_encode(&fixture.parcels, stretch, &wire_sse, bodies, ends, BODIES));
+    assert_null(frame_run_encode(&fixture.parcels, frame_run, &wire_sse, bodies, ends, BODIES));
     fixture.budget.bytes_max = 1 << 24;
-    parcel_drop(stretch);
+    parcel_drop(frame_run);
     tear_down(&fixture);
 }
 
