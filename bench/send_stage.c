@@ -84,7 +84,7 @@ unsigned send_stage_copied(struct send_stage *stage, struct iovec *out) {
 static void queue_all(struct send_stage *stage) {
     for (uint32_t index = 0; index < stage->frames; index++) {
         struct iovec vectors[4];
-        struct parcel *parcel = parcel_own(&stage->parcels, NULL, 0);
+        struct parcel *parcel = parcel_from_text(&stage->parcels, NULL, 0);
         parcel->text = parcel->inline_text;
         parcel->piece_count = (uint8_t)pieces(stage, index, vectors);
         parcel->bytes = stage->frame_bytes;

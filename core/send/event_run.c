@@ -110,7 +110,7 @@ struct parcel *frame_run_encode(struct parcel_pool *pool, const struct parcel *f
         ends[index] = (uint32_t)bytes;
     }
     assert(bytes <= room);
-    struct parcel *encoded = parcel_own(pool, text, bytes);
+    struct parcel *encoded = parcel_from_text(pool, text, bytes);
     if (!encoded) {
         memory_give(text);
         return NULL;

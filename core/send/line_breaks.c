@@ -143,7 +143,7 @@ static struct parcel *copy_of(struct parcel_pool *pool, const struct parcel *par
     enum budget_use use = parcel->origin ? BUDGET_PLENTY : BUDGET_RECEIVING;
     bool fits = buffer_budget_has_room(pool->budget, count + sizeof *parcel, use);
     *text = fits ? memory_take(count) : NULL;
-    struct parcel *copy = *text ? parcel_own(pool, *text, count) : NULL;
+    struct parcel *copy = *text ? parcel_from_text(pool, *text, count) : NULL;
     if (!copy) {
         memory_give(*text);
         return NULL;

@@ -139,7 +139,7 @@ static void give_head(struct parcel_pool *pool, char *head, uint32_t bytes) {
 }
 
 // Gives back the memory of the parcel's own text and of its long head.
-static void disown(struct parcel *parcel) {
+static void give_text(struct parcel *parcel) {
     if (parcel->text != parcel->inline_text) {
         parcel_pool_count(parcel->pool, -(int64_t)parcel->text_bytes);
         memory_give(parcel->text);
@@ -218,7 +218,7 @@ struct parcel *parcel_drop(struct parcel *parcel) {
     // No share of the parcel is left, and no list has the parcel
     assert(parcel->shares == 0 && !parcel->link);
     buffer_drop(parcel->buffer);
-    disown(parcel);
+    give_text(parcel);
     if (pool->free_count >= FREE_COUNT_MAX) {
         parcel_unmake(parcel);
         return origin;
@@ -361,7 +361,7 @@ struct parcel *parcel_open_answer(struct parcel_pool *pool, const struct frame *
     return open_holes(pool, frame, id, 1, BUDGET_OWED);
 }
 
-struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count) {
+struct parcel *parcel_from_text(struct parcel_pool *pool, char *text, size_t count) {
     struct parcel *parcel = parcel_take(pool, BUDGET_OWED);
     if (!parcel)
         return NULL;
@@ -391,7 +391,7 @@ struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *par
     enum budget_use use = parcel->origin ? BUDGET_PLENTY : BUDGET_RECEIVING;
     bool fits = buffer_budget_has_room(pool->budget, parcel->bytes + sizeof *parcel, use);
     char *text = fits ? memory_take(parcel->bytes) : NULL;
-    struct parcel *copy = text ? parcel_own(pool, text, parcel->bytes) : NULL;
+    struct parcel *copy = text ? parcel_from_text(pool, text, parcel->bytes) : NULL;
     if (!copy) {
         memory_give(text);
         return NULL;
@@ -561,7 +561,7 @@ void parcel_retext(struct parcel *parcel, char *text, size_t count) {
     parcel->bytes = count;
 }
 
-bool parcel_own_block(struct parcel *parcel) {
+bool parcel_copy_block(struct parcel *parcel) {
     size_t body = parcel->bytes, block = parcel->block_bytes;
     assert(parcel->block && !parcel->has_head && !parcel->is_encoded);
     char *text = parcel_text_take(parcel, body + block);

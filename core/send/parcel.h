@@ -210,7 +210,7 @@ char *parcel_head_take(struct parcel *parcel, size_t count, struct parcel_pool *
 bool parcel_set_head(struct parcel *parcel, const char *head, size_t count);
 // Makes a parcel of the hub's own text, which memory_take gave, and takes the text over. The parcel may take the last
 // of the budget. Returns NULL without memory or room in the budget; the caller then still owns the text.
-struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count);
+struct parcel *parcel_from_text(struct parcel_pool *pool, char *text, size_t count);
 // Adds a header line to the envelope, before the header fields that came with the body: `added` as in struct frame.
 void parcel_add_line(struct parcel *parcel, const struct wire_line *added);
 // Makes a parcel of this pool with all bytes of `parcel` in text of its own, so that the copy has no buffer. If
@@ -228,7 +228,7 @@ char *parcel_text_take(struct parcel *parcel, size_t bytes);
 void parcel_retext(struct parcel *parcel, char *text, size_t count);
 // Copies the body and its header block into text of the parcel's own, since other parcels may use the same bytes.
 // Returns false without memory; the parcel is then unchanged.
-bool parcel_own_block(struct parcel *parcel);
+bool parcel_copy_block(struct parcel *parcel);
 // Shortens a share of a frame run to its first `frames`, which have `bytes`.
 void parcel_shorten(struct parcel *parcel, size_t bytes, uint32_t frames);
 // Gives the parcel back to its pool, on its owner's shard, and drops its reference on the buffer. Returns the parcel's

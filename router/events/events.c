@@ -51,7 +51,7 @@ static struct parcel *parcel_of_body(struct shard *shard, const struct text *bod
     char *copy = memory_take(body->length);
     if (copy)
         memcpy(copy, body->bytes, body->length);
-    struct parcel *parcel = copy ? parcel_own(&shard->parcels, copy, body->length) : NULL;
+    struct parcel *parcel = copy ? parcel_from_text(&shard->parcels, copy, body->length) : NULL;
     if (!parcel)
         memory_give(copy);
     else

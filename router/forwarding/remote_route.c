@@ -103,7 +103,7 @@ void remote_route_announce(struct shard *shard, const char *event, const struct 
     char *copy = body->failed ? NULL : memory_take(body->length);
     if (copy)
         memcpy(copy, body->bytes, body->length);
-    struct parcel *parcel = copy ? parcel_own(&shard->parcels, copy, body->length) : NULL;
+    struct parcel *parcel = copy ? parcel_from_text(&shard->parcels, copy, body->length) : NULL;
     if (!parcel)
         memory_give(copy);
     else

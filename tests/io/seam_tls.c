@@ -230,7 +230,7 @@ static void queue(struct world *world, size_t from, size_t bytes) {
     filled = true;
     char *text = memory_take(bytes);
     memcpy(text, pattern + from, bytes);
-    struct parcel *parcel = parcel_own(&world->parcels, text, bytes);
+    struct parcel *parcel = parcel_from_text(&world->parcels, text, bytes);
     assert_non_null(parcel);
     parcel->lane = LANE_NORMAL;
     parcel->is_encoded = true;

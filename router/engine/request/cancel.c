@@ -65,7 +65,7 @@ static struct parcel *make_cancel(struct shard *shard, uint64_t target, uint64_t
         mcp_put_cancelled(&body, hub_id, "given up");
     else
         put_cancel(shard, target, hub_id, &body);
-    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    struct parcel *parcel = body.failed ? NULL : parcel_from_text(&shard->parcels, body.bytes, body.length);
     if (!parcel)
         text_deinit(&body);
     return parcel;

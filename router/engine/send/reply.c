@@ -42,7 +42,8 @@ void reply_data_number(struct text *data, const char *name, int64_t value) {
 
 static struct parcel *parcel_of_text(struct shard *shard, struct text *text) {
     assert(text->failed || (text->bytes[0] == '{' && text->bytes[text->length - 1] == '}'));
-    struct parcel *parcel = text->failed ? NULL : parcel_own(&shard->parcels, text->bytes, text->length);
+    struct parcel *parcel =
+        text->failed ? NULL : parcel_from_text(&shard->parcels, text->bytes, text->length);
     if (!parcel)
         text_deinit(text);
     return parcel;

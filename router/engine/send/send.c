@@ -178,7 +178,7 @@ static struct parcel *missed_notice(struct shard *shard, uint32_t count) {
     text_put(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"hub/dropped\",\"params\":{\"count\":");
     text_number(&text, count);
     text_put(&text, count ? "}}" : ",\"unknown\":true}}");
-    struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
+    struct parcel *parcel = text.failed ? NULL : parcel_from_text(&shard->parcels, text.bytes, text.length);
     if (!parcel)
         text_deinit(&text);
     return parcel;

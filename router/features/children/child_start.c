@@ -282,7 +282,7 @@ void child_send_on(struct shard *shard, struct child *child) {
 
 void child_send(struct shard *shard, struct child *child, struct text *body) {
     bool room = !body->failed && child->hub_outbox.bytes + body->length <= HUB_OUTBOX_BYTES_MAX;
-    struct parcel *parcel = room ? parcel_own(&shard->parcels, body->bytes, body->length) : NULL;
+    struct parcel *parcel = room ? parcel_from_text(&shard->parcels, body->bytes, body->length) : NULL;
     assert(child->seat->connection.paused);
     if (!parcel) {
         text_deinit(body);

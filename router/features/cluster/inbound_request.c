@@ -150,7 +150,7 @@ static void send_error(struct link *link, const struct reply_place *place, enum 
     struct reply_to to = {.id = digits,
                           .id_bytes = place->number ? (uint32_t)text_digits(digits, place->number) : 0};
     reply_put_error(&text, to, error, data);
-    struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
+    struct parcel *parcel = text.failed ? NULL : parcel_from_text(&shard->parcels, text.bytes, text.length);
     if (!parcel)
         text_deinit(&text);
     if (parcel && send_answer(link, place, parcel, &bytes) == ERROR_NONE)

@@ -18,7 +18,7 @@ static void lose(struct link *link) {
 // Makes a parcel of the text. Returns NULL without memory: then the link is closed.
 static struct parcel *take_text(struct link *link, struct text *text) {
     struct parcel *parcel =
-        text->failed ? NULL : parcel_own(&link->shard->parcels, text->bytes, text->length);
+        text->failed ? NULL : parcel_from_text(&link->shard->parcels, text->bytes, text->length);
     if (parcel) {
         parcel->lane = LANE_NORMAL;
         return parcel;

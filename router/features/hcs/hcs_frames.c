@@ -60,7 +60,8 @@ static void begin(struct text *body, const char *type, const struct hcs_frame_su
 
 static struct parcel *end(struct shard *shard, struct text *body) {
     text_put(body, "}");
-    struct parcel *parcel = body->failed ? NULL : parcel_own(&shard->parcels, body->bytes, body->length);
+    struct parcel *parcel =
+        body->failed ? NULL : parcel_from_text(&shard->parcels, body->bytes, body->length);
     if (!parcel)
         text_deinit(body);
     return parcel;

@@ -148,7 +148,8 @@ static void put_head(struct shard *shard, const struct exchange *exchange, struc
 
 // Makes a parcel that is sent as it is. Returns NULL without memory.
 static struct parcel *parcel_as_is(struct shard *shard, struct text *text) {
-    struct parcel *parcel = text->failed ? NULL : parcel_own(&shard->parcels, text->bytes, text->length);
+    struct parcel *parcel =
+        text->failed ? NULL : parcel_from_text(&shard->parcels, text->bytes, text->length);
     if (!parcel)
         text_deinit(text);
     else
@@ -333,7 +334,7 @@ void http_answer(struct shard *shard, struct exchange *exchange, unsigned status
         content = &body;
     }
     struct parcel *parcel =
-        content->failed ? NULL : parcel_own(&shard->parcels, content->bytes, content->length);
+        content->failed ? NULL : parcel_from_text(&shard->parcels, content->bytes, content->length);
     if (parcel) {
         exchange_expect(exchange);
         exchange_answer(shard, exchange, parcel);

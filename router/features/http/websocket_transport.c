@@ -87,7 +87,7 @@ static void queue_frame(struct shard *shard, struct peer *peer, const char *byte
     struct text text;
     text_init(&text);
     text_add(&text, bytes, count);
-    struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
+    struct parcel *parcel = text.failed ? NULL : parcel_from_text(&shard->parcels, text.bytes, text.length);
     if (parcel) {
         parcel->is_encoded = true;
         send_queue_required(shard, peer, parcel);

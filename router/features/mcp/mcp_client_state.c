@@ -137,7 +137,7 @@ static void send_request(void *context, const char *value, size_t bytes) {
     }
     put_request(&body, request, value, bytes);
     struct parcel *parcel =
-        body.failed ? NULL : parcel_own(&request->shard->parcels, body.bytes, body.length);
+        body.failed ? NULL : parcel_from_text(&request->shard->parcels, body.bytes, body.length);
     if (!parcel) {
         text_deinit(&body);
         drop_one(request->shard, COUNT_DROP_NO_MEMORY, seat->name, bytes);

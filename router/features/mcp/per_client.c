@@ -176,7 +176,7 @@ static void part(struct shard *shard, const struct mcp_user *user) {
     struct text body;
     text_init(&body);
     text_put(&body, "{}"); // the body isn't sent
-    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    struct parcel *parcel = body.failed ? NULL : parcel_from_text(&shard->parcels, body.bytes, body.length);
     if (!parcel) {
         text_deinit(&body);
         drop_one(shard, COUNT_DROP_NO_MEMORY, user->home.connection, 0);

@@ -318,7 +318,7 @@ static void sift_list(struct shard *shard, const struct pending *pending, struct
     text_init(&body);
     if (!tool_list_sift(shard, pending->user, call->server, call->server_bytes, *response, &body))
         return;
-    struct parcel *filtered = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    struct parcel *filtered = body.failed ? NULL : parcel_from_text(&shard->parcels, body.bytes, body.length);
     if (!filtered) {
         text_deinit(&body);
         return;

@@ -32,7 +32,7 @@ static void give(struct shard *shard, struct mcp_gather *gather, struct text *bo
     assert(gather->open == 0 && call->gather == gather);
     struct parcel *parcel = NULL;
     if ((!gather->is_cancelled || gather->ends_well) && !body->failed)
-        parcel = parcel_own(&shard->parcels, body->bytes, body->length);
+        parcel = parcel_from_text(&shard->parcels, body->bytes, body->length);
     gather->is_answered = parcel && !gather->error;
     if (parcel)
         mcp_stream_answer(shard, call, parcel, status,

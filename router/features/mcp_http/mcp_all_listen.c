@@ -40,7 +40,7 @@ static void acknowledge(struct shard *shard, struct mcp_gather *gather) {
         text_add(&body, mcp_gather_body(gather) + uris.value.at, uris.value.bytes);
     }
     text_put(&body, "}}}");
-    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    struct parcel *parcel = body.failed ? NULL : parcel_from_text(&shard->parcels, body.bytes, body.length);
     if (!parcel)
         text_deinit(&body);
     else if (gather->call->http)

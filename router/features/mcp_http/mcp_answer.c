@@ -74,7 +74,7 @@ static struct parcel *sift(struct shard *shard, const struct mcp_call *call, str
     if (!tool_list_sift(shard, client->user, client->name, client->name_bytes, answer, &body))
         return answer;
     send_release(shard, answer);
-    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    struct parcel *parcel = body.failed ? NULL : parcel_from_text(&shard->parcels, body.bytes, body.length);
     if (!parcel)
         text_deinit(&body);
     return parcel;

@@ -488,7 +488,8 @@ static void notify_changed(struct shard *shard, struct mcp_client *session) {
         struct text body;
         text_init(&body);
         mcp_put_list_changed(&body, kinds[index]);
-        struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+        struct parcel *parcel =
+            body.failed ? NULL : parcel_from_text(&shard->parcels, body.bytes, body.length);
         if (parcel)
             mcp_stream_take(shard, session, parcel);
         else

@@ -235,7 +235,7 @@ static struct parcel *plain(struct shard *shard, const struct mcp_exchange *exch
         text_add(&text, length, (size_t)snprintf(length, sizeof length, "%zx\r\n", strlen(lines)));
     text_put(&text, lines);
     text_put(&text, exchange->is_1_0 ? "" : "\r\n");
-    struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
+    struct parcel *parcel = text.failed ? NULL : parcel_from_text(&shard->parcels, text.bytes, text.length);
     if (parcel)
         parcel->is_encoded = true;
     else

@@ -202,7 +202,7 @@ struct parcel *mcp_history_body(struct shard *shard, const struct mcp_event *eve
     struct text text;
     text_init(&text);
     text_add(&text, event->body, event->bytes);
-    struct parcel *body = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
+    struct parcel *body = text.failed ? NULL : parcel_from_text(&shard->parcels, text.bytes, text.length);
     if (!body)
         text_deinit(&text);
     return body;

@@ -171,7 +171,8 @@ void mcp_modern_call_part(struct shard *shard, struct mcp_call *call) {
                         "subscriptionId\":");
         text_add(&body, pending_id(pending), pending->id_bytes);
         text_put(&body, "}}}");
-        struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+        struct parcel *parcel =
+            body.failed ? NULL : parcel_from_text(&shard->parcels, body.bytes, body.length);
         if (parcel)
             mcp_stream_answer(shard, call, parcel, 200, NULL);
         else

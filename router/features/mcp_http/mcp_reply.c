@@ -11,7 +11,8 @@
 static void answer(struct shard *shard, struct mcp_exchange *exchange, unsigned status, char *lines,
                    struct text *body) {
     assert(shard->index == 0);
-    struct parcel *parcel = body->failed ? NULL : parcel_own(&shard->parcels, body->bytes, body->length);
+    struct parcel *parcel =
+        body->failed ? NULL : parcel_from_text(&shard->parcels, body->bytes, body->length);
     if (!parcel) {
         text_deinit(body);
         status = 503;

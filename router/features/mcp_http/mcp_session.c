@@ -200,7 +200,7 @@ static void answer_ping(struct shard *shard, const struct mcp_post *post, struct
     text_add(&body, post->to.id, post->to.id_bytes);
     text_put(&body, ",\"result\":{}}");
     stats_count(&shard->stats, COUNT_ANSWERED_BY_HUB);
-    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    struct parcel *parcel = body.failed ? NULL : parcel_from_text(&shard->parcels, body.bytes, body.length);
     if (parcel) {
         mcp_reply_note_answered(shard, post);
         mcp_stream_answer(shard, call, parcel, 200, NULL);

@@ -121,7 +121,7 @@ void request_span_put_back(struct observation *observation, const struct message
         return;
     assert(observation->is_sampled && observation->trace.parent[0]);
     if (parcel && parcel->block && !parcel->has_head)
-        (void)parcel_own_block(parcel); // without memory the target gets its source's span as the parent
+        (void)parcel_copy_block(parcel); // without memory the target gets its source's span as the parent
     trace_context_write_parent(block_of(message) + observation->block_at, observation->trace.parent);
     observation->block_at = 0;
 }

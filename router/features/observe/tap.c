@@ -282,7 +282,7 @@ static struct parcel *notice_of(struct shard *shard, struct tap *tap, const stru
     text_put(&body, "],\"missed\":");
     text_number(&body, (int64_t)missed);
     text_put(&body, "}}");
-    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    struct parcel *parcel = body.failed ? NULL : parcel_from_text(&shard->parcels, body.bytes, body.length);
     if (!parcel) {
         text_deinit(&body);
         miss(tap, missed);

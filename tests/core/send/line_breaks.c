@@ -87,7 +87,7 @@ static void text_of_its_own_is_split(void **state) {
     set_up_body(&fixture, "{}");
     char *text = memory_take(3);
     memcpy(text, "{\n}", 3);
-    struct parcel *parcel = parcel_own(&fixture.parcels, text, 3);
+    struct parcel *parcel = parcel_from_text(&fixture.parcels, text, 3);
     assert_reads_on(parcel, &wire_sse, "data: {\ndata: }\n\n");
     parcel_drop(parcel);
     tear_down(&fixture);

@@ -53,7 +53,7 @@ static void tear_down(struct fixture *fixture) {
 static void add(struct fixture *fixture, char fill, size_t bytes, enum parcel_lane lane) {
     char *text = malloc(bytes);
     memset(text, fill, bytes);
-    struct parcel *parcel = parcel_own(&fixture->parcels, text, bytes);
+    struct parcel *parcel = parcel_from_text(&fixture->parcels, text, bytes);
     parcel->lane = (uint8_t)lane;
     parcel->is_encoded = true;
     outbox_add(&fixture->outbox, parcel);
@@ -317,7 +317,7 @@ static void a_row_lies_behind_what_waits_and_before_what_comes(void **state) {
         for (unsigned at = 0; at < 3; at++) {
             char *text = malloc(1);
             *text = (char)('a' + 4 * round + at);
-            struct parcel *parcel = parcel_own(&fixture.parcels, text, 1);
+            struct parcel *parcel = parcel_from_text(&fixture.parcels, text, 1);
             parcel->is_encoded = true;
             parcel_list_append(&row, parcel);
             assert_ptr_equal(parcel_list_last(&row), parcel);
@@ -375,7 +375,7 @@ enum { LONG = 80000 };
 static void add_request(struct fixture *fixture, uint64_t hub_id) {
     char *text = malloc(sizeof hub_id);
     memcpy(text, &hub_id, sizeof hub_id);
-    struct parcel *parcel = parcel_own(&fixture->parcels, text, sizeof hub_id);
+    struct parcel *parcel = parcel_from_text(&fixture->parcels, text, sizeof hub_id);
     parcel->is_encoded = true;
     parcel->lane = hub_id % 5 ? LANE_NORMAL : LANE_HIGH;
     parcel->hub_id = hub_id;

@@ -232,9 +232,9 @@ static void a_block_becomes_the_parcels_own(void **state) {
     struct parcel *parcel = parcel_open(&fixture.parcels, &member, &(struct span){6, 1}, 1);
     assert_true(fill(parcel, "77"));
     memory_fail_after(0);
-    assert_false(parcel_own_block(parcel));
+    assert_false(parcel_copy_block(parcel));
     memory_fail_after(UINT64_MAX);
-    assert_true(parcel_own_block(parcel));
+    assert_true(parcel_copy_block(parcel));
     memset(fixture.buffer->bytes + fixture.frame.at, 'x', fixture.frame.unit->bytes);
     assert_reads(parcel, "Content-Length: 9\r\nA: b\r\nC: d\r\n\r\n{\"id\":77}");
     parcel_drop(parcel);
@@ -258,7 +258,7 @@ static void bodies_become_an_array(void **state) {
         assert_true(fill(first, "77"));
         char *text = memory_take(7);
         memcpy(text, "{\"b\":2}", 7);
-        struct parcel *second = parcel_own(&fixture.parcels, text, 7);
+        struct parcel *second = parcel_from_text(&fixture.parcels, text, 7);
         size_t bytes = first->bytes + second->bytes;
         parcel_enclose(first, "[");
         parcel_enclose(second, ",");
@@ -427,7 +427,7 @@ static void without_memory_nothing_is_kept(void **state) {
     memory_fail_after(0);
     assert_null(parcel_forward(&fixture.parcels, &fixture.frame));
     assert_null(parcel_open(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1));
-    assert_null(parcel_own(&fixture.parcels, text, 3));
+    assert_null(parcel_from_text(&fixture.parcels, text, 3));
     memory_fail_after(1);
     struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1);
     assert_false(parcel_fill(parcel, &(struct piece){id, sizeof id}));
@@ -465,7 +465,7 @@ static void the_budget_bounds_each_use(void **state) {
     }
     assert_in_range(counts[0] * sizeof *parcel, max / 2, max - max / 16 * 3);
     assert_true(counts[1] > counts[2] && counts[2] > 0);
-    assert_null(parcel_own(&fixture.parcels, NULL, 0));
+    assert_null(parcel_from_text(&fixture.parcels, NULL, 0));
     assert_null(parcel_copy_of(&fixture.parcels, kept));
     for (uint64_t left = counts[0] + counts[1] + counts[2]; left > 0; left--) {
         parcel = kept;
@@ -490,17 +490,17 @@ static void texts_are_within_the_budget(void **state) {
     set_up(&fixture, "Content-Length: 8\r\n\r\n{\"id\":1}");
     struct parcel *parcel = parcel_open_answer(&fixture.parcels, &fixture.frame, &(struct span){6, 1});
     char *text = memory_take(sizeof id);
-    parcel_drop(parcel_own(&fixture.parcels, memory_take(1), 1)); // one is at rest
+    parcel_drop(parcel_from_text(&fixture.parcels, memory_take(1), 1)); // one is at rest
     uint64_t before = fixture.budget.bytes;
     fixture.budget.bytes_max = before + sizeof id - 1;
     assert_false(parcel_fill(parcel, &(struct piece){id, sizeof id}));
-    assert_null(parcel_own(&fixture.parcels, text, sizeof id));
+    assert_null(parcel_from_text(&fixture.parcels, text, sizeof id));
     assert_int_equal(fixture.budget.bytes, before);
     fixture.budget.bytes_max = 1 << 24;
     assert_true(parcel_fill(parcel, &(struct piece){id, sizeof id}));
     assert_true(fixture.budget.bytes >= before + sizeof id);
     parcel_drop(parcel);
-    parcel_drop(parcel_own(&fixture.parcels, text, sizeof id));
+    parcel_drop(parcel_from_text(&fixture.parcels, text, sizeof id));
     tear_down(&fixture);
 }
 
