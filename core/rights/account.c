@@ -239,15 +239,15 @@ void account_answer_several(struct account *account, uint32_t count) {
     (void)before;
 }
 
-bool account_detain(struct account *account, uint32_t max) {
+bool account_count_held(struct account *account, uint32_t max) {
     return count_up(&account->held, max);
 }
 
-void account_release(struct account *account) {
+void account_uncount_held(struct account *account) {
     count_down(&account->held);
 }
 
-bool account_detain_bytes(struct account *account, uint64_t bytes, uint64_t max) {
+bool account_count_held_bytes(struct account *account, uint64_t bytes, uint64_t max) {
     uint64_t before = atomic_load_explicit(&account->held_bytes, memory_order_relaxed);
     do {
         if (bytes > UINT64_MAX - before || (max > 0 && before + bytes > max))
@@ -257,7 +257,7 @@ bool account_detain_bytes(struct account *account, uint64_t bytes, uint64_t max)
     return true;
 }
 
-void account_release_bytes(struct account *account, uint64_t bytes) {
+void account_uncount_held_bytes(struct account *account, uint64_t bytes) {
     uint64_t before = atomic_fetch_sub_explicit(&account->held_bytes, bytes, memory_order_relaxed);
     assert(before >= bytes);
     (void)before;

@@ -87,10 +87,10 @@ bool account_ask_ahead(struct account *account, uint32_t max, uint32_t count);
 // Counts `count` pending requests down, which were answered or didn't come.
 void account_answer_several(struct account *account, uint32_t count);
 // Count held messages and their bytes up and down. Return false at the bound `max` (0: no bound).
-bool account_detain(struct account *account, uint32_t max);
-void account_release(struct account *account);
-bool account_detain_bytes(struct account *account, uint64_t bytes, uint64_t max);
-void account_release_bytes(struct account *account, uint64_t bytes);
+bool account_count_held(struct account *account, uint32_t max);
+void account_uncount_held(struct account *account);
+bool account_count_held_bytes(struct account *account, uint64_t bytes, uint64_t max);
+void account_uncount_held_bytes(struct account *account, uint64_t bytes);
 
 // Counts a refusal of the user. Returns whether the refusal gets its own line in the journal: the first ten of each
 // second do. Sets *suppressed to the number of an earlier second's refusals that got no line, once, for one line

@@ -37,8 +37,8 @@ static uint64_t share_of(uint64_t all) {
 static void uncount_share(const struct user *user, uint32_t bytes) {
     if (!user)
         return;
-    account_release_bytes(user->account, bytes);
-    account_release(user->account);
+    account_uncount_held_bytes(user->account, bytes);
+    account_uncount_held(user->account);
 }
 
 // Counts a message for its user or connection. Returns 0, or the bound that would be exceeded.
@@ -49,11 +49,11 @@ static uint64_t count_share(const struct gate_source *source, const struct user 
         return source->count >= share_max                ? share_max
                : source->bytes + bytes > share_bytes_max ? share_bytes_max
                                                          : 0;
-    if (!account_detain(user->account, share_max))
+    if (!account_count_held(user->account, share_max))
         return share_max;
-    if (account_detain_bytes(user->account, bytes, share_bytes_max))
+    if (account_count_held_bytes(user->account, bytes, share_bytes_max))
         return 0;
-    account_release(user->account);
+    account_uncount_held(user->account);
     return share_bytes_max;
 }
 

@@ -99,7 +99,7 @@ static void without_limits(void **state) {
     assert_int_equal(passing(account, &rate, START, 0), 1);
     for (int count = 0; count < 1000; count++)
         assert_true(account_connect(account, 0) && account_begin_pending(account, 0) &&
-                    account_detain(account, 0));
+                    account_count_held(account, 0));
     account_drop(account);
 }
 
@@ -151,19 +151,19 @@ static void bounds(void **state) {
     assert_false(account_connect(account, 1)); // a reload made it less
     assert_true(account_begin_pending(account, 1));
     assert_false(account_begin_pending(account, 1));
-    assert_true(account_detain(account, 1));
-    assert_false(account_detain(account, 1));
+    assert_true(account_count_held(account, 1));
+    assert_false(account_count_held(account, 1));
     account_disconnect(account);
     account_end_pending(account);
-    account_release(account);
+    account_uncount_held(account);
     assert_true(account_connect(account, 2) && account_begin_pending(account, 1) &&
-                account_detain(account, 1));
-    assert_true(account_detain_bytes(account, 60, 100) && account_detain_bytes(account, 40, 100));
-    assert_false(account_detain_bytes(account, 1, 100));
-    account_release_bytes(account, 40);
-    assert_false(account_detain_bytes(account, 41, 100));
-    assert_false(account_detain_bytes(account, UINT64_MAX, 0));
-    assert_true(account_detain_bytes(account, 40, 100) && account_detain_bytes(account, 1000, 0));
+                account_count_held(account, 1));
+    assert_true(account_count_held_bytes(account, 60, 100) && account_count_held_bytes(account, 40, 100));
+    assert_false(account_count_held_bytes(account, 1, 100));
+    account_uncount_held_bytes(account, 40);
+    assert_false(account_count_held_bytes(account, 41, 100));
+    assert_false(account_count_held_bytes(account, UINT64_MAX, 0));
+    assert_true(account_count_held_bytes(account, 40, 100) && account_count_held_bytes(account, 1000, 0));
     account_drop(account);
 }
 
