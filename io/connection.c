@@ -66,7 +66,7 @@ void connection_open(struct connection *connection, int socket, uint32_t token) 
     outbox_init(&connection->outbox);
 }
 
-void connection_plug(struct connection *connection, int socket, int out) {
+void connection_set_sockets(struct connection *connection, int socket, int out) {
     assert(connection_at_rest(connection) && !connection->direct);
     connection->socket = socket;
     connection->out = out;

@@ -92,7 +92,7 @@ const char *connection_fault(const struct connection *connection);
 // Frees the parts of a connection at rest.
 void connection_close(struct connection *connection);
 // Gives a connection at rest other sockets. The outbox stays.
-void connection_plug(struct connection *connection, int socket, int out);
+void connection_set_sockets(struct connection *connection, int socket, int out);
 
 // Arms the receive that is wanted now, unless a receive is armed. Must be called after each change of what is wanted.
 void connection_receive(struct connection *connection, struct io *io);

@@ -55,7 +55,7 @@ static void keep_only(int socket) {
 
 // Separates the resolver from the hub. Signals of a terminal end the hub, not the resolver, which ends when the hub
 // ends. No core dump, because the memory has the hub's command line.
-static void be_apart(int socket) {
+static void isolate_resolver(int socket) {
     keep_only(socket);
     setsid();
     process_name_set("patchbay-names");
@@ -69,7 +69,7 @@ __attribute__((noreturn)) static void be_resolver(int socket, const struct privd
     struct resolver_question question;
     if (user && privdrop_become(user) < 0)
         _exit(1);
-    be_apart(socket);
+    isolate_resolver(socket);
     for (;;) {
         ssize_t count = recv(RESOLVERS_END, &question, sizeof question, 0);
         if (count == 0 || (count < 0 && errno != EINTR))

@@ -219,14 +219,14 @@ static bool take_over(struct tls *tls) {
 
 // Applies the record length that the client has asked for (RFC 6066, section 4). The library has agreed, and cuts its
 // own records of TLS 1.2 to that length. If the client asked for none, the library returns 0 or 255.
-static void heed_length(struct tls *tls) {
+static void apply_record_length(struct tls *tls) {
     uint8_t length = SSL_SESSION_get_max_fragment_length(SSL_get_session(tls->ssl));
     if (length >= TLSEXT_max_fragment_length_512 && length <= TLSEXT_max_fragment_length_4096)
         tls->secure.record_bytes_max = 256U << length;
 }
 
-static enum secure_result shaken(struct tls *tls) {
-    heed_length(tls);
+static enum secure_result handshake_done(struct tls *tls) {
+    apply_record_length(tls);
     bool verified = SSL_get_verify_result(tls->ssl) == X509_V_OK;
     tls->certificate = verified ? SSL_get1_peer_certificate(tls->ssl) : NULL;
     STACK_OF(X509) *behind = tls->certificate ? SSL_get_peer_cert_chain(tls->ssl) : NULL;
@@ -249,7 +249,7 @@ static enum secure_result open_some(struct tls *tls, uint8_t *out, size_t room, 
     }
     if (!tls->secure.established) {
         int result = SSL_do_handshake(tls->ssl);
-        return result == 1 ? shaken(tls) : judge(tls, result);
+        return result == 1 ? handshake_done(tls) : judge(tls, result);
     }
     int result = SSL_read_ex(tls->ssl, out, room, count);
     return result == 1 ? SECURE_BYTES : judge(tls, result);
@@ -391,7 +391,7 @@ void tls_context_destroy(struct secure_source *source) {
 }
 
 // Refuses keys with a password: nobody could enter one.
-static int no_word(char *out, int room, int writes, void *context) {
+static int refuse_passphrase(char *out, int room, int writes, void *context) {
     (void)out, (void)room, (void)writes, (void)context;
     return -1;
 }
@@ -427,7 +427,7 @@ static bool set_rules(SSL_CTX *context) {
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF); // clients keep their sessions in tickets
     SSL_CTX_set_timeout(context, TICKET_S);
     SSL_CTX_set_max_cert_list(context, CLIENT_CHAIN_BYTES_MAX);
-    SSL_CTX_set_default_passwd_cb(context, no_word);
+    SSL_CTX_set_default_passwd_cb(context, refuse_passphrase);
     return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
            SSL_CTX_set_cipher_list(context, TLS_1_2_CIPHERS) == 1 &&
            SSL_CTX_set_ciphersuites(context, TLS_1_3_CIPHERS) == 1 &&

@@ -58,7 +58,7 @@ int tls_bridge_begin(int connected, const struct hub_address *hub, struct bridge
     }
     bridge->client.socket = -1;
     bridge->hub.socket = connected;
-    int result = tls_shake_hands(connected, hub, &bridge->hub.ssl);
+    int result = tls_handshake(connected, hub, &bridge->hub.ssl);
     result = result < 0 ? result : bridge_start(bridge, run);
     if (result < 0) {
         bridge_drop(bridge);

@@ -127,7 +127,7 @@ static int connect_patiently(SSL *ssl) {
     return result;
 }
 
-int tls_shake_hands(int socket, const struct hub_address *hub, SSL **out) {
+int tls_handshake(int socket, const struct hub_address *hub, SSL **out) {
     const struct timeval patience = {.tv_sec = HANDSHAKE_S};
     ERR_clear_error();
     is_said = false;

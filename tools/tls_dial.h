@@ -9,4 +9,4 @@
 // be in the certificate's file. NULL: none. The texts must stay.
 void tls_trust(const char *authorities, const char *certificate, const char *key);
 // Does the handshake over a blocking socket, which stays the caller's. Returns 0; or -EKEYREJECTED, after printing why.
-int tls_shake_hands(int socket, const struct hub_address *hub, SSL **out);
+int tls_handshake(int socket, const struct hub_address *hub, SSL **out);

@@ -208,7 +208,7 @@ static int read_uri(const char *uri, struct hub_address *hub, char *host, size_t
 static int shake_hands(struct websocket_bridge *bridge, const struct hub_address *address, const char *host,
                        const char *path, const char *token) {
     struct bridge_socket *hub = &bridge->bridge.hub;
-    int error = address->address.secure ? tls_shake_hands(hub->socket, address, &hub->ssl) : 0;
+    int error = address->address.secure ? tls_handshake(hub->socket, address, &hub->ssl) : 0;
     uint8_t *answer = malloc(WEBSOCKET_ANSWER_BYTES_MAX);
     size_t rest = 0;
     if (error == 0) {

@@ -93,9 +93,9 @@ enum {
     // Most events that leave together because they lie side by side.
     EVENT_RUN_MAX = 128,
 
-    // A hub that steps aside serves for this long before it drains: connections that the kernel had begun to give to
+    // A hub that hands over serves for this long before it drains: connections that the kernel had begun to give to
     // this hub still arrive.
-    STEP_ASIDE_MS = 100,
+    HANDOVER_MS = 100,
 
     // Near the bound of memory, a peer that takes nothing for so long of the bytes that wait for it is a slow reader.
     SLOW_READER_MS = 200,

@@ -156,8 +156,8 @@ static const struct pattern *first_beginning_with(const struct pattern *sorted, 
     return found ? &sorted[at] : NULL;
 }
 
-const struct pattern *patterns_meet(const struct pattern *patterns, const struct pattern_set *set,
-                                    const char *prefix, size_t bytes) {
+const struct pattern *patterns_intersect(const struct pattern *patterns, const struct pattern_set *set,
+                                         const char *prefix, size_t bytes) {
     struct needle needle = needle_of(prefix, bytes);
     const struct pattern *prefixes = patterns + set->first;
     const struct pattern *met = find_cover(prefixes, set->prefix_count, &needle);

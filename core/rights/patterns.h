@@ -39,5 +39,5 @@ const struct pattern *patterns_match(const struct pattern *patterns, const struc
 const struct pattern *patterns_cover(const struct pattern *patterns, const struct pattern_set *set,
                                      const char *prefix, size_t bytes);
 // Returns a pattern that matches at least one name that begins with `prefix`, or NULL.
-const struct pattern *patterns_meet(const struct pattern *patterns, const struct pattern_set *set,
-                                    const char *prefix, size_t bytes);
+const struct pattern *patterns_intersect(const struct pattern *patterns, const struct pattern_set *set,
+                                         const char *prefix, size_t bytes);

@@ -139,7 +139,7 @@ struct verdict rights_subscribe(const struct user *user, const char *pattern, si
         return subscribe_one(user, pattern, bytes);
     const struct pattern_set *deny = &users_rights(user)->denied[RIGHT_SUBSCRIBE][KIND_EVENT];
     const struct pattern_set *give = &users_rights(user)->granted[RIGHT_SUBSCRIBE][KIND_EVENT];
-    const struct pattern *met = patterns_meet(users_rights(user)->patterns, deny, pattern, bytes - 1);
+    const struct pattern *met = patterns_intersect(users_rights(user)->patterns, deny, pattern, bytes - 1);
     if (met)
         return refused_by(met);
     const struct pattern *cover = patterns_cover(users_rights(user)->patterns, give, pattern, bytes - 1);

@@ -32,7 +32,7 @@ static uint32_t end_of(const struct event_run *run) {
 }
 
 // Returns whether the frame lies right behind the run or, if the bodies are written anew, anywhere behind the run.
-static bool lies_well(const struct event_run *run, const struct frame *frame) {
+static bool is_behind_run(const struct event_run *run, const struct frame *frame) {
     if (run->encodable && may_be_encoded(frame))
         return frame->at >= end_of(run);
     return run->canonical && parcel_passes(frame) && frame->at == end_of(run);
@@ -42,7 +42,7 @@ bool event_run_goes_on(const struct event_run *run, const struct event_place *ev
     const struct frame *frame = event->frame;
     assert(run->count == 0 || run->buffer->references > 0);
     return run->count > 0 && run->count < EVENT_RUN_MAX && run->buffer == frame->buffer &&
-           lies_well(run, frame) && run->source == event->source && run->tail == tail_of(frame) &&
+           is_behind_run(run, frame) && run->source == event->source && run->tail == tail_of(frame) &&
            run->required == event->required && run->lane == event->lane &&
            run->name_bytes == event->name_bytes && memcmp(run->name, event->name, event->name_bytes) == 0;
 }

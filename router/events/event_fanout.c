@@ -221,7 +221,7 @@ static uint32_t offer(struct shard *shard, struct event_delivery *delivery, stru
     const struct copy *copy = delivery->copy;
     const struct publication *publication = copy->publication;
     size_t all = delivery->bytes, bytes;
-    if (peer_is_deaf(peer)) {
+    if (peer_is_unreachable(peer)) {
         drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, all, publication->count);
         return 0;
     }

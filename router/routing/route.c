@@ -538,7 +538,7 @@ static void read_field(const struct message *message, enum lookup_key key, struc
 }
 
 // Returns the message's target, which has no escapes.
-static inline struct rules_field field_as_it_lies(const struct message *message) {
+static inline struct rules_field raw_target(const struct message *message) {
     struct span value = message->lookup.value[KEY_TARGET_AGENT];
     return (struct rules_field){.is_present = true,
                                 .is_string = true,
@@ -558,7 +558,7 @@ void route_query_read(const struct message *message, struct route_query *query) 
     criteria->reaches = NULL;
     criteria->by_name_only = criteria->by_method_only = false;
     if (message->again && lookup_has(&message->lookup, KEY_TARGET_AGENT))
-        criteria->target = field_as_it_lies(message);
+        criteria->target = raw_target(message);
     else
         read_field(message, KEY_TARGET_AGENT, &criteria->target, query->target, sizeof query->target);
     query->named = criteria->target.is_present;

@@ -8,7 +8,7 @@
 #include "router/engine/send/send.h"
 #include "router/rights/authn.h"
 
-enum { SHAKES_A_TURN_MAX = 4 }; // steps of handshakes; with RSA each may take a millisecond
+enum { HANDSHAKE_STEPS_A_TURN_MAX = 4 }; // steps of handshakes; with RSA each may take a millisecond
 
 // Ends a peer whose bytes can't be opened. An alert says so, and is the last thing that the peer hears.
 static void tls_receive_refuse(struct shard *shard, struct peer *peer) {
@@ -53,7 +53,7 @@ static uint32_t open_all(struct shard *shard, struct peer *peer, struct io_event
     bool was_established = connection_established(connection), cuts = shard->share.cuts;
     uint32_t cut = 0;
     assert(connection->secure);
-    shard->shakes += !was_established;
+    shard->handshake_steps += !was_established;
     while (!cut && peer->state != PEER_CLOSING && connection_opened(connection, event)) {
         shard->share.cuts = cuts && event->buffer;
         cut = pass_on(shard, peer, event);
@@ -80,13 +80,14 @@ static void wait_for_turn(struct shard *shard, struct peer *peer) {
     connection_pause(&peer->connection, shard->io);
     list_remove(&peer->starved);
     peer->queued = false;
-    list_append(&shard->shaking, &peer->starved);
+    list_append(&shard->waiting_handshakes, &peer->starved);
 }
 
 uint32_t tls_receive_event(struct shard *shard, struct peer *peer, struct io_event *event) {
     struct connection *connection = &peer->connection;
     assert(connection->secure && peer->state <= PEER_CLOSING);
-    bool full = shard->shakes >= SHAKES_A_TURN_MAX || !list_empty(&shard->shaking);
+    bool full =
+        shard->handshake_steps >= HANDSHAKE_STEPS_A_TURN_MAX || !list_empty(&shard->waiting_handshakes);
     connection_received_records(connection, event);
     receive_queue(shard, peer, event);
     buffer_drop(event->buffer);
@@ -107,11 +108,11 @@ uint32_t tls_receive_rest(struct shard *shard, struct peer *peer, struct io_even
     return cut ? cut : open_all(shard, peer, event);
 }
 
-void tls_receive_shake(struct shard *shard) {
+void tls_receive_resume_handshakes(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC);
     struct io_event event;
     assert(!shard->share.cuts);
-    shard->shakes = 0;
-    while (shard->shakes < SHAKES_A_TURN_MAX && !list_empty(&shard->shaking))
-        open_all(shard, list_entry(list_take(&shard->shaking), struct peer, starved), &event);
+    shard->handshake_steps = 0;
+    while (shard->handshake_steps < HANDSHAKE_STEPS_A_TURN_MAX && !list_empty(&shard->waiting_handshakes))
+        open_all(shard, list_entry(list_take(&shard->waiting_handshakes), struct peer, starved), &event);
 }

@@ -13,4 +13,4 @@ uint32_t tls_receive_event(struct shard *shard, struct peer *peer, struct io_eve
 // Goes on with the plaintext from `at` on in its buffer, then with the records behind it. Returns as tls_receive_event.
 uint32_t tls_receive_rest(struct shard *shard, struct peer *peer, struct io_event *event, uint32_t at);
 // Goes on with handshakes that wait, as many as one turn may do. Called when a turn begins.
-void tls_receive_shake(struct shard *shard);
+void tls_receive_resume_handshakes(struct shard *shard);

@@ -84,7 +84,7 @@ static void list_for_sending(struct shard *shard, struct peer *peer, bool in_fan
 static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parcel, bool bound) {
     assert(connection_shard(peer->name) == shard->index);
     assert(parcel->hole_count == 0 && parcel->shares == 0 && !parcel->link);
-    if (peer_is_deaf(peer)) {
+    if (peer_is_unreachable(peer)) {
         drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, parcel->bytes, parcel->frames);
         send_release(shard, parcel);
         return;
@@ -148,7 +148,7 @@ void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list
 void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *frame) {
     const struct connection *connection = &peer->connection;
     queue_limit_close(shard, peer, peer->exchange_bytes);
-    if (peer_is_deaf(peer) || connection->shipment || connection->paused || connection->outbox.index) {
+    if (peer_is_unreachable(peer) || connection->shipment || connection->paused || connection->outbox.index) {
         send_queue_chain(shard, peer, frame);
         return;
     }
@@ -185,7 +185,7 @@ static struct parcel *missed_notice(struct shard *shard, uint32_t count) {
 }
 
 static bool report_missed(struct shard *shard, struct peer *peer, uint8_t lane) {
-    assert(!peer_is_deaf(peer) && lane < LANES_COUNT);
+    assert(!peer_is_unreachable(peer) && lane < LANES_COUNT);
     struct parcel *notice = missed_notice(shard, peer->missed);
     const char *head = peer->transport->codec.missed_head;
     if (!notice)
@@ -201,7 +201,7 @@ static bool report_missed(struct shard *shard, struct peer *peer, uint8_t lane) 
 // The note is so small, and comes so seldom, that it passes a full queue.
 void send_missed_unknown(struct shard *shard, struct peer *peer) {
     const char *head = peer->transport->codec.missed_head;
-    struct parcel *notice = peer_is_deaf(peer) ? NULL : missed_notice(shard, 0);
+    struct parcel *notice = peer_is_unreachable(peer) ? NULL : missed_notice(shard, 0);
     if (!notice)
         return;
     if (head)
@@ -211,14 +211,14 @@ void send_missed_unknown(struct shard *shard, struct peer *peer) {
 
 bool send_event(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     assert(!parcel->hub_id && queue_limit_has_room(shard, peer));
-    if (peer->missed && !peer_is_deaf(peer) && !report_missed(shard, peer, parcel->lane))
+    if (peer->missed && !peer_is_unreachable(peer) && !report_missed(shard, peer, parcel->lane))
         return false;
     send_queue(shard, peer, parcel);
     return true;
 }
 
 void send_missed_before_end(struct shard *shard, struct peer *peer) {
-    if (peer->missed && !peer_is_deaf(peer))
+    if (peer->missed && !peer_is_unreachable(peer))
         report_missed(shard, peer, LANE_NORMAL);
 }
 
@@ -239,7 +239,7 @@ void send_missed(struct shard *shard, struct peer *peer, uint32_t count) {
 static void report_when_emptied(struct shard *shard, struct peer *peer) {
     bool emptied =
         !peer->connection.paused && !peer->connection.shipment && outbox_empty(&peer->connection.outbox);
-    if (peer->missed && emptied && !peer_is_deaf(peer) && !report_missed(shard, peer, LANE_NORMAL))
+    if (peer->missed && emptied && !peer_is_unreachable(peer) && !report_missed(shard, peer, LANE_NORMAL))
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
 }
 

@@ -9,7 +9,7 @@ enum { FETCHED_AHEAD = 3, FETCHED_BYTES = 3 * CACHE_LINE_BYTES };
 void mailbox_init(struct mailbox *mailbox) {
     mailbox->next = mailbox->head_seen = 0;
     mailbox->waiting = NULL;
-    mailbox->pressing = false;
+    mailbox->is_urgent = false;
     mailbox->waiting_last = &mailbox->waiting;
     atomic_init(&mailbox->tail, 0);
     atomic_init(&mailbox->head, 0);
@@ -37,7 +37,7 @@ static void refill(struct mailbox *mailbox) {
 }
 
 void mailbox_post(struct mailbox *mailbox, struct mail *mail) {
-    mailbox->pressing = true;
+    mailbox->is_urgent = true;
     mailbox_post_idle(mailbox, mail);
 }
 
@@ -54,8 +54,8 @@ void mailbox_post_idle(struct mailbox *mailbox, struct mail *mail) {
     mailbox->waiting_last = &mail->next;
 }
 
-void mailbox_press(struct mailbox *mailbox) {
-    mailbox->pressing = true;
+void mailbox_expedite(struct mailbox *mailbox) {
+    mailbox->is_urgent = true;
 }
 
 bool mailbox_publish(struct mailbox *mailbox) {
@@ -63,11 +63,11 @@ bool mailbox_publish(struct mailbox *mailbox) {
     bool fresh = atomic_load_explicit(&mailbox->tail, memory_order_relaxed) != mailbox->next;
     if (fresh)
         atomic_store(&mailbox->tail, mailbox->next);
-    bool pressing = mailbox->pressing;
-    mailbox->pressing = pressing && mailbox->waiting;
+    bool is_urgent = mailbox->is_urgent;
+    mailbox->is_urgent = is_urgent && mailbox->waiting;
     uint32_t head = atomic_load_explicit(&mailbox->head, memory_order_relaxed);
     assert(mailbox->next - head <= MAILBOX_MESSAGES);
-    return pressing || (fresh && mailbox->next - head >= MAILBOX_IDLE_MAX);
+    return is_urgent || (fresh && mailbox->next - head >= MAILBOX_IDLE_MAX);
 }
 
 // Prefetches the next piece of mail. Another core has written the mail, so its fetch takes longer than the handling of

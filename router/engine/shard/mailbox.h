@@ -24,7 +24,7 @@ struct mailbox {
     alignas(CACHE_LINE_BYTES) uint32_t next; // the index of the next mail; published as tail
     uint32_t head_seen;                      // the value of head that the producer last read
     struct mail *waiting, **waiting_last;    // mail that found no room in the ring
-    bool pressing; // mail that isn't idle was posted since the last wake, or waits for room
+    bool is_urgent; // mail that isn't idle was posted since the last wake, or waits for room
     // Shared: how far the producer has published, how far the consumer has taken.
     alignas(CACHE_LINE_BYTES) _Atomic uint32_t tail;
     alignas(CACHE_LINE_BYTES) _Atomic uint32_t head;
@@ -39,7 +39,7 @@ void mailbox_post(struct mailbox *mailbox, struct mail *mail);
 // Producer. Posts idle mail: a consumer that sleeps isn't woken for less than MAILBOX_IDLE_MAX pieces of it.
 void mailbox_post_idle(struct mailbox *mailbox, struct mail *mail);
 // Producer. Makes all mail in the ring urgent: the next mailbox_publish wakes the consumer.
-void mailbox_press(struct mailbox *mailbox);
+void mailbox_expedite(struct mailbox *mailbox);
 // Producer. Returns whether mail waits because the ring is full.
 static inline bool mailbox_crowded(const struct mailbox *mailbox) {
     return mailbox->waiting != NULL;

@@ -110,8 +110,8 @@ struct peer {
 
     // In shard.to_send or fanout_sends.waiting while the outbox may have messages to send
     struct list to_send;
-    struct list
-        starved; // in shard.starved, shard.receive_queue or shard.shaking while the peer waits to be read
+    // In shard.starved, shard.receive_queue or shard.waiting_handshakes while the peer waits to be read
+    struct list starved;
     struct list by_teardown; // in shard.slow_readers while the reader is watched, in shard.closing in CLOSING
     struct peer *ending;     // the next in shard.teardown; the last has itself; NULL: the peer isn't in there
 };
@@ -145,8 +145,8 @@ void peer_speaks(struct shard *shard, struct peer *peer, const struct transport 
 struct peer *peer_find(const struct shard *shard, uint64_t connection);
 
 // Makes a peer without a socket: messages for the peer wait until the peer has one. Returns NULL at the limit of
-// connections, or without memory. The caller calls connection_plug and io, and peer_close_sockets when the kernel
-// is done.
+// connections, or without memory. The caller calls connection_set_sockets and io, and peer_close_sockets when the
+// kernel is done.
 struct peer *peer_open_seat(struct shard *shard, const struct transport *transport);
 void peer_close_sockets(struct shard *shard, struct peer *peer);
 // Overwrites bytes that a peer has sent and that nobody reads any more. With a users file such bytes may hold a
@@ -176,7 +176,7 @@ void *peer_state_take(struct shard *shard, struct peer *peer, unsigned feature, 
 void peer_keep(struct peer *peer, unsigned feature, void *state);
 // Returns whether messages that are queued for the peer would no longer reach the peer. Inline, since each frame needs
 // this.
-static inline bool peer_is_deaf(const struct peer *peer) {
+static inline bool peer_is_unreachable(const struct peer *peer) {
 #define X(state, heard, addressed, next) | (addressed ? PEER_MOVE(state) : 0)
     const unsigned addressed_states = 0 PEER_STATES(X);
 #undef X

@@ -8,10 +8,10 @@ void post_mail(struct shard *shard, uint32_t to, struct mail *mail) {
         mailbox_post(hub_mailbox(shard->hub, shard->index, to), mail);
         return;
     }
-    assert(!*shard->own_mail_last);
+    assert(!*shard->loopback_mail_last);
     mail->next = NULL;
-    *shard->own_mail_last = mail;
-    shard->own_mail_last = &mail->next;
+    *shard->loopback_mail_last = mail;
+    shard->loopback_mail_last = &mail->next;
 }
 
 void post_defer(struct shard *shard, struct mail *mail) {

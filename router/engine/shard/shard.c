@@ -96,7 +96,7 @@ static void init_tables(struct shard *shard) {
     list_init(&shard->share.in_deficit);
     list_init(&shard->starved);
     list_init(&shard->receive_queue);
-    list_init(&shard->shaking);
+    list_init(&shard->waiting_handshakes);
     list_init(&shard->slow_readers);
     list_init(&shard->abandoned);
     list_init(&shard->closing);
@@ -106,7 +106,7 @@ static void init_tables(struct shard *shard) {
     rejects_init(&shard->rejects);
     survey_init(&shard->survey, TIMER_SURVEY);
     shard->orders_last = &shard->orders;
-    shard->own_mail_last = &shard->own_mail;
+    shard->loopback_mail_last = &shard->loopback_mail;
     list_init(&shard->barrier);
     list_init(&shard->directory_queries);
     list_init(&shard->presence.changes);
@@ -233,7 +233,7 @@ int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char *
 
 void shard_close(struct shard *shard) {
     close_features(shard);
-    assert(shard->magic == SHARD_MAGIC && shard->peers.count == 0 && !shard->own_mail);
+    assert(shard->magic == SHARD_MAGIC && shard->peers.count == 0 && !shard->loopback_mail);
     assert(list_empty(&shard->to_send) && list_empty(&shard->starved) && list_empty(&shard->receive_queue) &&
            list_empty(&shard->slow_readers));
     assert(list_empty(&shard->fanout_sends.waiting) && list_empty(&shard->share.fresh));

@@ -161,8 +161,8 @@ struct shard {
     struct list receive_queue;
     bool receives_due; // the next turn can resume peers that wait
     // Of struct peer.starved: peers whose TLS handshake waits for a turn (tls_receive.c)
-    struct list shaking;
-    uint32_t shakes;          // steps of TLS handshakes in this turn
+    struct list waiting_handshakes;
+    uint32_t handshake_steps; // steps of TLS handshakes in this turn
     struct list slow_readers; // of struct peer.by_teardown
     struct list closing;      // of struct peer.by_teardown
     struct list abandoned;    // of struct pending.by_source: requests whose source has left
@@ -180,7 +180,7 @@ struct shard {
     uint64_t refused;               // the budget's refusals at the last look (pressure.c)
     struct mail *orders;            // deferred until the mail before these orders is read (inbox.c)
     struct mail **orders_last;
-    struct mail *own_mail, **own_mail_last; // mail that this shard has posted to itself (post_mail)
+    struct mail *loopback_mail, **loopback_mail_last; // mail that this shard has posted to itself (post_mail)
 
     enum hub_phase phase;          // the phase that this shard is in
     bool phase_done;               // this shard has finished its phase
@@ -204,7 +204,7 @@ struct shard {
     struct timer watchdog_timer;
     struct timer log_timer;          // armed while lines of the log were left out (io/log.h)
     uint64_t turns_seen[SHARDS_MAX]; // [shard]: its turns at the last look (watchdog.c)
-    bool stands_aside;               // the listeners accept nothing more
+    bool handed_over;                // the listeners accept nothing more
     uint32_t listener_count;
     bool lacks_places;      // the last connection was refused for --max-connections, which has been logged
     bool lacks_descriptors; // the last accept found no free descriptor, which has been logged

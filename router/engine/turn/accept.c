@@ -29,7 +29,7 @@ static bool accepts(const struct shard *shard, const struct transport *transport
 // Whether connections are taken from this listener.
 static bool listens(const struct shard *shard, uint32_t index) {
     assert(index < shard->listener_count);
-    bool is_left = shard->passed[index] && (shard->stands_aside || shard->phase != HUB_SERVING);
+    bool is_left = shard->passed[index] && (shard->handed_over || shard->phase != HUB_SERVING);
     return !is_left && accepts(shard, shard->transports[index]);
 }
 
@@ -66,9 +66,9 @@ bool accept_has_passed(const struct shard *shard) {
     return false;
 }
 
-void accept_step_aside(struct shard *shard) {
+void accept_hand_over(struct shard *shard) {
     assert(shard->phase == HUB_SERVING);
-    shard->stands_aside = true;
+    shard->handed_over = true;
     for (uint32_t index = 0; index < shard->listener_count; index++) {
         if (!shard->passed[index] && shard->hub->settings.share_addresses)
             io_yield_listener(shard->io, shard->listeners[index]);

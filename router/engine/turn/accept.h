@@ -26,7 +26,7 @@ void accept_evict(struct shard *shard, struct mail *mail);
 void accept_again(struct shard *shard);
 // Stops accepting: new connections go to the hub that listens beside this one, or to the next hub. Accepted connections
 // are served.
-void accept_step_aside(struct shard *shard);
+void accept_hand_over(struct shard *shard);
 // Closes the listeners whose transports don't serve in this phase. The kernel refuses new connections there.
 void accept_stop(struct shard *shard);
 // Returns whether a service manager passed sockets, which the next hub will have, too.

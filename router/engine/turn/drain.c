@@ -22,12 +22,12 @@ void drain_begin(struct shard *shard) {
 }
 
 void drain_asked(struct shard *shard) {
-    bool stepping = timer_armed(&shard->drain_timer);
+    bool handing_over = timer_armed(&shard->drain_timer);
     assert(shard->index == 0);
     bool has_next = shard->hub->settings.share_addresses || accept_has_passed(shard);
-    if (has_next && shard->phase == HUB_SERVING && !stepping) {
-        accept_step_aside(shard);
-        wheel_arm(&shard->wheel, &shard->drain_timer, shard_now_ms(shard) + STEP_ASIDE_MS);
+    if (has_next && shard->phase == HUB_SERVING && !handing_over) {
+        accept_hand_over(shard);
+        wheel_arm(&shard->wheel, &shard->drain_timer, shard_now_ms(shard) + HANDOVER_MS);
         return;
     }
     drain_begin(shard);
@@ -42,14 +42,14 @@ static void close_all(struct shard *shard) {
 }
 
 // No phase is over before all mail has been read.
-static void press_mail(struct shard *shard) {
+static void expedite_mail(struct shard *shard) {
     for (uint32_t to = 0; to < shard->hub->settings.shard_count; to++)
-        mailbox_press(hub_mailbox(shard->hub, shard->index, to));
+        mailbox_expedite(hub_mailbox(shard->hub, shard->index, to));
 }
 
 static void drain_enter(struct shard *shard, enum hub_phase phase) {
     assert(phase == shard->phase + 1 && (shard->phase == HUB_SERVING || shard->phase_done));
-    press_mail(shard);
+    expedite_mail(shard);
     shard->phase = phase;
     shard->phase_done = false;
     if (phase == HUB_DRAINING) {
@@ -93,7 +93,8 @@ static bool finished(struct shard *shard) {
         return shard->peers.count == 0 && !accept_is_listening(shard) && !feature_holds_phase(shard);
     case HUB_STOPPED:
         return parcel_pool_full(&shard->parcels) && shard->orders_out == 0 && shard->entries_out == 0 &&
-               all_are_home(shard) && !shard->own_mail && !feature_holds_phase(shard) && post_quiet(shard);
+               all_are_home(shard) && !shard->loopback_mail && !feature_holds_phase(shard) &&
+               post_quiet(shard);
     default:
         return false;
     }

@@ -111,16 +111,16 @@ static void carry_out_marked(struct shard *shard) {
 }
 
 static void read_own_mail(struct shard *shard) {
-    for (struct mail *mail; (mail = shard->own_mail);) {
-        shard->own_mail = mail->next;
-        if (!shard->own_mail)
-            shard->own_mail_last = &shard->own_mail;
+    for (struct mail *mail; (mail = shard->loopback_mail);) {
+        shard->loopback_mail = mail->next;
+        if (!shard->loopback_mail)
+            shard->loopback_mail_last = &shard->loopback_mail;
         feature_take_mail(shard, mail);
     }
 }
 
 void peer_teardown_carry_out_all(struct shard *shard) {
-    while (shard->teardown || shard->own_mail) {
+    while (shard->teardown || shard->loopback_mail) {
         carry_out_marked(shard);
         read_own_mail(shard);
     }

@@ -8,7 +8,7 @@
 void peer_teardown_carry_out_all(struct shard *shard);
 // Does the same, if there is a mark or such mail.
 static inline void peer_teardown_carry_out(struct shard *shard) {
-    if (shard->teardown || shard->own_mail)
+    if (shard->teardown || shard->loopback_mail)
         peer_teardown_carry_out_all(shard);
 }
 // Frees the peers in CLOSING with whose sockets the kernel is done.

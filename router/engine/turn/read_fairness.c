@@ -95,8 +95,8 @@ static bool make_room(struct deficit *deficit) {
     return true;
 }
 
-// Excuses a peer: the time for which its arrivals waited doesn't count as the peer's slowness.
-static void excuse(struct shard *shard, struct deficit *deficit) {
+// Discounts the wait of a peer: the time for which its arrivals waited doesn't count as the peer's slowness.
+static void discount_wait(struct shard *shard, struct deficit *deficit) {
     struct peer *peer = deficit->peer;
     uint32_t waited_ms = shard_since(shard, deficit->waits_ms),
              lasted_ms = shard_since(shard, peer->checked_ms);
@@ -108,7 +108,7 @@ static void excuse(struct shard *shard, struct deficit *deficit) {
 
 static struct put_off take_first(struct shard *shard, struct deficit *deficit) {
     assert(deficit->count > 0 && shard->share.waiting > 0);
-    excuse(shard, deficit);
+    discount_wait(shard, deficit);
     struct put_off first = deficit->events[deficit->first];
     deficit->first = (deficit->first + 1) % deficit->capacity;
     deficit->count--;

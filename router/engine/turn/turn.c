@@ -135,7 +135,7 @@ static void handle(struct shard *shard, const struct io_event *event) {
     peer_teardown_carry_out(shard);
 }
 
-static void look_around(struct shard *shard) {
+static void run_survey(struct shard *shard) {
     if (!survey_go_on(shard))
         return;
     feature_survey(shard);
@@ -172,7 +172,7 @@ static void expire(struct shard *shard) {
             peer_timeouts_transport_expired(shard, list_entry(timer, struct peer_cold, timer));
             break;
         case TIMER_SURVEY:
-            look_around(shard);
+            run_survey(shard);
             break;
         case TIMER_IDENTITY:
             peer_timeouts_identity_expired(shard, list_entry(timer, struct identity, timer));
@@ -216,9 +216,9 @@ static bool has_news(struct shard *shard) {
     return !post_quiet(shard) || shard->missed || !list_empty(&shard->presence.changes) ||
            shard->missed_unnamed || !list_empty(&shard->to_send) || send_goes_on_ns(shard) == 0 ||
            read_fairness_wait(shard) || shard->receives_due || !list_empty(&shard->abandoned) ||
-           survey_due(shard) || !list_empty(&shard->shaking) || shard->settled || feature_has_news(shard) ||
-           atomic_load(&hub->phase) != shard->phase || hub_settings(hub) != shard->settings ||
-           is_over(shard) ||
+           survey_due(shard) || !list_empty(&shard->waiting_handshakes) || shard->settled ||
+           feature_has_news(shard) || atomic_load(&hub->phase) != shard->phase ||
+           hub_settings(hub) != shard->settings || is_over(shard) ||
            atomic_load_explicit(&hub->events_unknown, memory_order_relaxed) != shard->across.events_unknown;
 }
 
@@ -275,7 +275,7 @@ bool turn_take(struct shard *shard) {
     stats_set(&shard->stats, COUNT_WAITS_HELD, io_held_waits(shard->io));
     shard->parcels.now_us = shard_us(io_now(shard->io));
     feature_turn_begins(shard);
-    tls_receive_shake(shard);
+    tls_receive_resume_handshakes(shard);
     peer_teardown_carry_out(shard);
     read_fairness_begin(shard);
     take_events(shard);

@@ -12,7 +12,7 @@
 //                        DOWN, STOPPED, or freed
 //
 // Shard 0 has all children. A seat is closed only when its child is freed. When the program ends, the peer's end is
-// carried out here (child_seat_ended), and the sockets of the next process are plugged into the connection later.
+// carried out here (child_seat_ended), and the sockets of the next process are given to the connection later.
 // Messages for the child wait meanwhile in the seat's outbox, which is held. ORDER_REST (router/registry/registry.h)
 // ends the requests that the child owed, on all shards. If the hub itself has ended the program, requests that weren't
 // sent survive. The next process isn't started before that order has come back, so all messages that wait then are for

@@ -90,7 +90,7 @@ static void end_group(struct shard *shard, struct child *child) {
         child_wake_after(shard, child, RESEND_MS);
 }
 
-static void unplug(struct shard *shard, struct child *child) {
+static void detach_seat(struct shard *shard, struct child *child) {
     assert(child_is_up(child) && child_of_seat(child->seat) == child);
     struct peer *seat = child->seat;
     child->had_requests =
@@ -128,7 +128,7 @@ void child_seat_ended(struct shard *shard, struct peer *seat) {
     if (child_is_up(child) && reads) {
         lose_input(shard, child);
     } else if (child_is_up(child)) {
-        unplug(shard, child);
+        detach_seat(shard, child);
     } else if (connection->socket < 0) { // closed for its memory, without a process
         leave(shard, seat);
         end_for_user(shard, child);
@@ -293,7 +293,7 @@ static void close_sockets(struct shard *shard, struct peer *seat) {
     if (seat->connection.socket >= 0)
         peer_close_sockets(shard, seat);
     drop_bound(shard, seat);
-    connection_plug(&seat->connection, -1, -1);
+    connection_set_sockets(&seat->connection, -1, -1);
 }
 
 bool child_settle(struct shard *shard, struct child *child) {

@@ -145,8 +145,8 @@ static void save_pending(const struct child *child, bool waiting, struct order *
     qsort(order->exempt_ids, order->exempt_count, sizeof *order->exempt_ids, compare);
 }
 
-// Notes in an order which requests are exempt at this time. The child is still there: it isn't freed before its orders have come
-// back.
+// Notes in an order which requests are exempt at this time. The child is still there: it isn't freed before its orders
+// have come back.
 static void save_pending_now(struct shard *shard, struct order *order) {
     // Also while the seat ends
     const struct peer *seat = shard->peers.slots[connection_slot(order->mail.connection)];

@@ -59,7 +59,7 @@ void child_start(struct shard *shard, struct child *child) {
         return;
     }
     child_note_process(child, true);
-    connection_plug(&child->seat->connection, out, in);
+    connection_set_sockets(&child->seat->connection, out, in);
     child_wake_after(shard, child, child->settings->start_ms);
 }
 

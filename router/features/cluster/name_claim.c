@@ -282,7 +282,7 @@ static void follow_confirmations(struct link *link) {
         nats_write_ping(link);
 }
 
-void name_claim_link_stands(struct link *link) {
+void name_claim_link_up(struct link *link) {
     LIST_EACH (struct order, order, &link->shard->barrier, by_barrier)
         order->barrier_ping = 0;
     // Older names are compared by lists

@@ -12,7 +12,7 @@ void name_claim_follow(struct link *link);
 // tick.
 void name_claim_tick(struct link *link);
 // Makes registrations that waited for a PONG of the former link wait for a PONG of this link.
-void name_claim_link_stands(struct link *link);
+void name_claim_link_up(struct link *link);
 // Confirms the registrations that waited for this PONG.
 void name_claim_pong(struct link *link);
 

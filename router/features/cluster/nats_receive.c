@@ -241,7 +241,7 @@ static void welcome(struct shard *shard, struct link *link) {
         return;
     assert(link->peer->state == PEER_OPEN);
     link_welcomed(link);
-    name_claim_link_stands(link);
+    name_claim_link_up(link);
     heartbeat_beat(link);
     if (link->peer->state == PEER_OPEN && !announce(shard, link->peer))
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);

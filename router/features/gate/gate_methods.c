@@ -10,7 +10,7 @@
 
 // Refuses a decision of a peer that may not decide. A decision from another hub must have the subject for decisions.
 // Returns whether the decision was refused.
-static bool refuse_stranger(struct shard *shard, const struct message *message) {
+static bool refuse_unauthorized(struct shard *shard, const struct message *message) {
     bool may_reply = !message->origin || message->origin->kind == SUBJECT_DECIDE;
     if (may_reply && authz_may_decide(shard, message->peer))
         return false;
@@ -59,7 +59,7 @@ void gate_methods_list(struct shard *shard, const struct message *message) {
     char checkpoint[METHOD_BYTES_MAX];
     size_t bytes;
     const char *named = read_text(message, KEY_CHECKPOINT, checkpoint, sizeof checkpoint, &bytes);
-    if (refuse_stranger(shard, message))
+    if (refuse_unauthorized(shard, message))
         return;
     if (bytes == SIZE_MAX || (!named && lookup_has(&message->lookup, KEY_CHECKPOINT)))
         refuse_field(shard, message, "params.checkpoint", "a string of up to 255 bytes");
@@ -132,7 +132,7 @@ static __attribute__((noinline)) bool gate_methods_take(struct shard *shard, con
     if (!is_of_the_gate(message))
         return false;
     enum decision decision = read_decision(message);
-    if (refuse_stranger(shard, message))
+    if (refuse_unauthorized(shard, message))
         return true;
     if (decision == DECISIONS_COUNT)
         refuse_field(shard, message, "params.decision", "approved, rejected or needs_revision");
@@ -143,7 +143,7 @@ static __attribute__((noinline)) bool gate_methods_take(struct shard *shard, con
 
 bool gate_methods_refuse(struct shard *shard, const struct message *message) {
     return message_method_is(message, "governance/approval") && is_of_the_gate(message) &&
-           refuse_stranger(shard, message);
+           refuse_unauthorized(shard, message);
 }
 
 bool gate_methods_remote(struct shard *shard, const struct message *message, struct gate_place *place) {

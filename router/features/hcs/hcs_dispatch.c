@@ -359,8 +359,8 @@ void hcs_access_note_refused(struct shard *shard, uint64_t source, const struct 
     text_deinit(&data);
 }
 
-static void expel(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
-                  enum hcs_access access) {
+static void remove_client(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
+                          enum hcs_access access) {
     struct hcs_frame_subject subject = {hcs_client_id(client), hcs_client_request_id(client),
                                         client->id_bytes, client->request_id_bytes};
     struct parcel *error =
@@ -377,7 +377,7 @@ static void review_session(struct shard *shard, struct hcs_session *session) {
         assert(client->session == session);
         enum hcs_access access = hcs_access_check(shard, session, client->user);
         if (access != HCS_ACCESS_ALLOWED)
-            expel(shard, session, client, access);
+            remove_client(shard, session, client, access);
     }
 }
 

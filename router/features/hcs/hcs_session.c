@@ -148,7 +148,7 @@ struct hcs_client *hcs_session_client(const struct shard *shard, const struct hc
 }
 
 // Removes the client from by_client, unless another client of the same connection has its key by now.
-static void unfile(struct shard *shard, struct hcs_client *client) {
+static void remove_from_index(struct shard *shard, struct hcs_client *client) {
     if (client->key.session)
         name_map_remove(&hcs_of(shard)->by_client, (const char *)&client->key, sizeof client->key);
     client->key.session = 0;
@@ -159,7 +159,7 @@ void hcs_session_lose(struct shard *shard, struct hcs_session *session, struct h
     count_client(shard, session, client, -1);
     hcs_delivery_drop_held(shard, client, COUNT_DROP_TARGET_GONE);
     list_remove(&client->by_session);
-    unfile(shard, client);
+    remove_from_index(shard, client);
     if (client->http_owner)
         client->http_owner->streams--;
     client->http_owner = NULL;
@@ -209,7 +209,7 @@ static void place(const struct hcs_session *session, struct hcs_client *client) 
 bool hcs_session_enter(struct shard *shard, struct hcs_session *session, struct hcs_client *client) {
     struct hcs_client *previous = hcs_session_client(shard, session, client->connection);
     if (previous)
-        unfile(shard, previous);
+        remove_from_index(shard, previous);
     if (!hcs_session_file_client(shard, session, client)) {
         if (previous)
             hcs_session_remove(shard, session, previous, HCS_REFUSAL_LOST);

@@ -262,7 +262,7 @@ static void resume_soon(struct shard *shard, struct peer *peer) {
 static void go_on(struct shard *shard, struct peer *peer, struct exchange *exchange) {
     assert(!exchange->is_ended);
     resume_soon(shard, peer);
-    if (exchange->http.streams && !peer_is_deaf(peer) && !send_events(shard, peer, exchange))
+    if (exchange->http.streams && !peer_is_unreachable(peer) && !send_events(shard, peer, exchange))
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
 }
 

@@ -109,7 +109,7 @@ static void queue_control(struct shard *shard, struct peer *peer, enum websocket
 // Sends a close frame behind the queue, unless one was sent before.
 static void send_close(struct shard *shard, struct peer *peer, enum websocket_code code, const char *reason) {
     char frame[WEBSOCKET_CONTROL_HEAD_BYTES + WEBSOCKET_CONTROL_BYTES_MAX];
-    if (http_peer_of(peer)->is_closed || peer_is_deaf(peer))
+    if (http_peer_of(peer)->is_closed || peer_is_unreachable(peer))
         return;
     http_peer_of(peer)->is_closed = true;
     send_missed_before_end(shard, peer);

@@ -316,7 +316,7 @@ static void sift_list(struct shard *shard, const struct pending *pending, struct
     if (!call || !call->server_bytes || ((*response)->mail.detail & ANSWER_ERROR))
         return;
     text_init(&body);
-    if (!tool_list_sift(shard, pending->user, call->server, call->server_bytes, *response, &body))
+    if (!tool_list_filter(shard, pending->user, call->server, call->server_bytes, *response, &body))
         return;
     struct parcel *filtered = body.failed ? NULL : parcel_from_text(&shard->parcels, body.bytes, body.length);
     if (!filtered) {

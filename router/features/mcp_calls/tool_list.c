@@ -39,8 +39,8 @@ static bool item_shows(const struct shard *shard, const struct user *user, const
     return bytes != SIZE_MAX && tool_list_shows(shard, user, server, server_bytes, name, bytes);
 }
 
-bool tool_list_sift(struct shard *shard, const struct user *user, const char *server, size_t server_bytes,
-                    const struct parcel *answer, struct text *out) {
+bool tool_list_filter(struct shard *shard, const struct user *user, const char *server, size_t server_bytes,
+                      const struct parcel *answer, struct text *out) {
     struct mcp_body body;
     struct json_walk walk;
     struct json_item item;

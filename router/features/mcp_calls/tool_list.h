@@ -15,5 +15,5 @@ bool tool_list_shows(const struct shard *shard, const struct user *user, const c
 bool tool_list_may_hide(const struct shard *shard, const struct user *user, const char *server, size_t bytes);
 // Writes an answer's body without the tools that the user isn't shown. Returns false, and writes nothing, if all tools
 // are shown, if the answer is no list of tools, or without memory.
-bool tool_list_sift(struct shard *shard, const struct user *user, const char *server, size_t server_bytes,
-                    const struct parcel *answer, struct text *out);
+bool tool_list_filter(struct shard *shard, const struct user *user, const char *server, size_t server_bytes,
+                      const struct parcel *answer, struct text *out);

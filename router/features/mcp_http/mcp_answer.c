@@ -71,7 +71,7 @@ static struct parcel *sift(struct shard *shard, const struct mcp_call *call, str
     const struct mcp_client *client = call->client;
     struct text body;
     text_init(&body);
-    if (!tool_list_sift(shard, client->user, client->name, client->name_bytes, answer, &body))
+    if (!tool_list_filter(shard, client->user, client->name, client->name_bytes, answer, &body))
         return answer;
     send_release(shard, answer);
     struct parcel *parcel = body.failed ? NULL : parcel_from_text(&shard->parcels, body.bytes, body.length);

@@ -51,7 +51,7 @@ static void judge(const struct pattern *naive, size_t count, const struct patter
     assert_int_equal(found != NULL, match);
     assert_true(!found || matches(found, name, bytes));
     assert_int_equal(patterns_cover(compiled, set, name, bytes) != NULL, cover);
-    assert_int_equal(patterns_meet(compiled, set, name, bytes) != NULL, meet);
+    assert_int_equal(patterns_intersect(compiled, set, name, bytes) != NULL, meet);
 }
 
 static void as_one_by_one(void **state) {

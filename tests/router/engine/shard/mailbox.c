@@ -87,7 +87,7 @@ static void nobody_is_woken_for_what_is_idle(void **state) {
     assert_true(mailbox_publish(&mailbox));
     mailbox_post_idle(&mailbox, &pieces[2]);
     assert_false(mailbox_publish(&mailbox));
-    mailbox_press(&mailbox);
+    mailbox_expedite(&mailbox);
     assert_true(mailbox_publish(&mailbox));
     assert_false(mailbox_publish(&mailbox));
 }
