@@ -382,7 +382,8 @@ static size_t hide_behind_names(char *text, size_t bytes) {
         if (name == names)
             continue;
         size_t begin = at, count = find_named_value(text, bytes, &begin, separator, name >= names - HEADERS);
-        if (count >= LOG_SECRET_BYTES_MIN)
+        bool is_hidden = count <= STARS + 1 && count >= STARS && memcmp(text + begin, "***", STARS) == 0;
+        if (count >= LOG_SECRET_BYTES_MIN && !is_hidden) // `***:` is hidden already, and keeps its colon
             at = put_stars(text, &bytes, begin, count) - 1;
     }
     return bytes;
