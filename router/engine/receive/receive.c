@@ -468,20 +468,11 @@ static uint32_t resume_starved(struct shard *shard, uint32_t most) {
     return most;
 }
 
-// The time in the queue doesn't count as the peer's slowness. A peer queues when an arrival has come.
-static void discount_wait(struct shard *shard, struct peer *peer) {
-    uint32_t queued_ms = shard_since(shard, peer->received_ms),
-             lasted_ms = shard_since(shard, peer->checked_ms);
-    peer->checked_ms += queued_ms < lasted_ms ? queued_ms : lasted_ms;
-    peer->received_ms = shard_tick(shard);
-    peer_rewatch(shard, peer);
-}
-
 static void resume_queued(struct shard *shard, uint32_t most) {
     for (struct list *node; most > 0 && (node = list_take(&shard->receive_queue)); most--) {
         struct peer *peer = list_entry(node, struct peer, starved);
         peer->queued = false;
-        discount_wait(shard, peer);
+        peer_discount_wait(shard, peer, peer->received_ms); // the peer queues since its last arrival
         arm_again(shard, peer);
     }
 }

@@ -383,6 +383,13 @@ static uint64_t look_pause_ms(const struct shard *shard) {
     return (shard_limits(shard)->idle_timeout_ns / 1000000 + 3) / 4;
 }
 
+void peer_discount_wait(struct shard *shard, struct peer *peer, uint32_t from_ms) {
+    uint32_t waited_ms = shard_since(shard, from_ms), lasted_ms = shard_since(shard, peer->checked_ms);
+    peer->checked_ms += waited_ms < lasted_ms ? waited_ms : lasted_ms;
+    peer->received_ms = shard_tick(shard);
+    peer_rewatch(shard, peer);
+}
+
 void peer_rewatch(struct shard *shard, struct peer *peer) {
     if (peer->state != PEER_OPEN && peer->state != PEER_ENDED)
         return;

@@ -95,20 +95,10 @@ static bool make_room(struct deficit *deficit) {
     return true;
 }
 
-// Discounts the wait of a peer: the time for which its arrivals waited doesn't count as the peer's slowness.
-static void discount_wait(struct shard *shard, struct deficit *deficit) {
-    struct peer *peer = deficit->peer;
-    uint32_t waited_ms = shard_since(shard, deficit->waits_ms),
-             lasted_ms = shard_since(shard, peer->checked_ms);
-    assert(deficit->count > 0);
-    peer->checked_ms += waited_ms < lasted_ms ? waited_ms : lasted_ms;
-    peer->received_ms = deficit->waits_ms = shard_tick(shard);
-    peer_rewatch(shard, peer);
-}
-
 static struct put_off take_first(struct shard *shard, struct deficit *deficit) {
     assert(deficit->count > 0 && shard->share.waiting > 0);
-    discount_wait(shard, deficit);
+    peer_discount_wait(shard, deficit->peer, deficit->waits_ms);
+    deficit->waits_ms = shard_tick(shard);
     struct put_off first = deficit->events[deficit->first];
     deficit->first = (deficit->first + 1) % deficit->capacity;
     deficit->count--;
