@@ -128,6 +128,35 @@ static void steps_are_waited_for(void **state) {
     finish(&world, &other, 1);
 }
 
+// Near the bound of memory, too. One send lasts all the time, so the kernel alone can tell that the peer reads.
+static void who_reads_near_the_bound_is_waited_for(void **state) {
+    (void)state;
+    enum { WINDOW = 16000, PIECE = 1000, ANSWERS = 40 };
+    struct world world;
+    struct world_options options;
+    char bytes[PIECE];
+    world_defaults(&options, 7, 1);
+    options.faults.window_bytes = WINDOW;
+    world_open(&world, &options);
+    struct cable *cable = join(&world, NULL), *other = join(&world, NULL);
+    ask_much(&world, cable, ANSWERS);
+    struct buffer_budget *budget = &world.hub->budget;
+    uint64_t more = atomic_load(&budget->bytes_max) / 16 * 15 - atomic_load(&budget->bytes);
+    atomic_fetch_add(&budget->bytes, more);
+    say(other, "{\"id\":1,\"method\":\"hub/ping\"}"); // waits for a buffer, so that the hub looks for memory
+    for (unsigned piece = 0; piece < ANSWERS * PADDING / PIECE / 2; piece++) {
+        assert_int_equal(cable_read(cable, bytes, PIECE), PIECE);
+        world_pass(&world, 20 * MS);
+        assert_false(cable_hub_closed(cable));
+    }
+    atomic_fetch_sub(&budget->bytes, more);
+    assert_int_equal(slow_readers(&world), 0);
+    world_pass(&world, 20 * MS);
+    assert_true(bit_is(of(hear(other), "id"), "1"));
+    cable_close(cable);
+    finish(&world, &other, 1);
+}
+
 // Nothing comes for it meanwhile that could make the hub look.
 static void who_never_reads_is_closed(void **state) {
     (void)state;
@@ -339,6 +368,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_goes_on_reading_is_waited_for),
         cmocka_unit_test(steps_are_waited_for),
+        cmocka_unit_test(who_reads_near_the_bound_is_waited_for),
         cmocka_unit_test(who_never_reads_is_closed),
         cmocka_unit_test(who_stops_reading_is_closed),
         cmocka_unit_test(who_has_little_waiting_may_rest),

@@ -1,4 +1,5 @@
 // Frames that come in slowly near the bound of memory: whose make way, and whose don't.
+#include "router/engine/receive/receive.h"
 #include "tests/sim/scarce.h"
 
 // A frame that waits longer than it may take is closed, as is one that could never fit. The bytes of the frame before
@@ -211,6 +212,72 @@ static void senders_of_one_pace_come_to_an_end(void **state) {
     scene_close(&scene);
 }
 
+static struct peer *first_sender(const struct shard *shard) {
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
+        if (shard->peers.slots[slot] && shard->peers.slots[slot]->partial)
+            return shard->peers.slots[slot];
+    fail_msg("no frame has begun");
+    return NULL;
+}
+
+// The hub doesn't read a peer that queues for its next receive. That is no slowness of the peer.
+static void a_sender_that_queues_is_not_late(void **state) {
+    (void)state;
+    static struct scene scene;
+    open_small(&scene, 1);
+    struct party *source = party_join(&scene);
+    struct shard *shard = scene.world.shards[0];
+    int64_t more = 0;
+    source->rude = true;
+    begin_frame(source, 45000, 20000);
+    scene_settle(&scene);
+    struct peer *peer = first_sender(shard);
+    struct io_event full = {.result = ARRIVAL_BYTES_MAX, .buffer = peer->partial};
+    shard->share.few_buffers = true;
+    receive_queue(shard, peer, &full);
+    assert_true(receive_is_queued(peer));
+    hold_elsewhere(&scene, &more, 15);
+    scene_pass(&scene, 30 * 1000 * (uint64_t)MILLISECOND);
+    assert_true(receive_is_queued(peer));
+    assert_false(cable_hub_closed(source->cable));
+    hold_elsewhere(&scene, &more, 0);
+    go_on(source, 25000);
+    scene_pass(&scene, 100 * (uint64_t)MILLISECOND);
+    assert_int_equal(counted(&scene, COUNT_FRAMES_RECEIVED), 1);
+    scene_close(&scene);
+}
+
+// A full arrival with the begin of a frame of 8 MiB.
+static struct io_event full_arrival(struct shard *shard) {
+    static const char head[] = "Content-Length: 8388608\r\n\r\n";
+    struct buffer *buffer = buffer_take(&shard->buffers);
+    assert_non_null(buffer);
+    memset(buffer_arrival(buffer), ' ', ARRIVAL_BYTES_MAX);
+    memcpy(buffer_arrival(buffer), head, sizeof head - 1);
+    return (struct io_event){.buffer = buffer, .result = ARRIVAL_BYTES_MAX, .more = true};
+}
+
+// A peer whose frame waits for memory is found by those who look for memory, also if its arrival was full while buffers
+// were short.
+static void a_sender_that_lacks_memory_does_not_queue(void **state) {
+    (void)state;
+    static struct scene scene;
+    open_small(&scene, 1);
+    (void)party_join(&scene);
+    scene_settle(&scene);
+    struct shard *shard = scene.world.shards[0];
+    struct peer *peer = shard->peers.slots[0];
+    struct io_event full = full_arrival(shard);
+    int64_t more = 0;
+    hold_elsewhere(&scene, &more, 14);
+    shard->share.few_buffers = true;
+    assert_int_equal(receive_arrival(shard, peer, &full, 0), 0);
+    assert_true(list_empty(&shard->receive_queue));
+    assert_false(list_empty(&shard->starved));
+    hold_elsewhere(&scene, &more, 0);
+    scene_close(&scene);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frame_does_not_wait_for_ever),
@@ -219,6 +286,8 @@ int main(void) {
         cmocka_unit_test(small_frames_that_trickle_may_stay),
         cmocka_unit_test(senders_of_one_pace_come_to_an_end),
         cmocka_unit_test(a_frame_whose_rest_never_comes_is_let_go),
+        cmocka_unit_test(a_sender_that_queues_is_not_late),
+        cmocka_unit_test(a_sender_that_lacks_memory_does_not_queue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
