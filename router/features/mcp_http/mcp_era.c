@@ -60,7 +60,7 @@ static struct mcp_arrival arrival_of(const struct mcp_wait *wait) {
 void mcp_era_leave(struct shard *shard, struct mcp_exchange *exchange) {
     if (!exchange->wait)
         return;
-    mcp_reply_note_left(shard, &exchange->wait->post);
+    mcp_reply_note_post_left(shard, &exchange->wait->post);
     give_wait(shard, exchange->wait);
 }
 

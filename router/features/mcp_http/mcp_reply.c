@@ -80,13 +80,13 @@ static void note_post(struct shard *shard, const struct mcp_post *post, enum err
         mcp_reply_note(shard, message, &source, error);
 }
 
-void mcp_reply_note_answered(struct shard *shard, const struct mcp_post *post) {
+void mcp_reply_note_post_answer(struct shard *shard, const struct mcp_post *post) {
     struct unrouted_source source = source_of(post, 0);
     assert(message_is_request(&post->message) && post->message.method_bytes > 0);
     mcp_reply_note_answer(shard, &post->message, &source);
 }
 
-void mcp_reply_note_left(struct shard *shard, const struct mcp_post *post) {
+void mcp_reply_note_post_left(struct shard *shard, const struct mcp_post *post) {
     note_post(shard, post, ERROR_NONE, 0);
 }
 

@@ -39,6 +39,6 @@ void mcp_reply_note(struct shard *shard, const struct message *message, const st
 void mcp_reply_note_answer(struct shard *shard, const struct message *message,
                            const struct unrouted_source *source);
 // Tells the features that the hub has answered a post, which is a request, with a result in place of servers.
-void mcp_reply_note_answered(struct shard *shard, const struct mcp_post *post);
+void mcp_reply_note_post_answer(struct shard *shard, const struct mcp_post *post);
 // Tells the features that the client has given up a post, if the post is a request that was read completely.
-void mcp_reply_note_left(struct shard *shard, const struct mcp_post *post);
+void mcp_reply_note_post_left(struct shard *shard, const struct mcp_post *post);

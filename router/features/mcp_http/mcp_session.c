@@ -185,7 +185,7 @@ static void forward_unanswered(struct shard *shard, struct mcp_post *post, struc
 static void answer_ping(struct shard *shard, const struct mcp_post *post, struct mcp_client *session) {
     struct text body;
     if (post->takes_json) {
-        mcp_reply_note_answered(shard, post);
+        mcp_reply_note_post_answer(shard, post);
         mcp_reply_result(shard, post->exchange, post->to, "{}", 2);
         return;
     }
@@ -202,7 +202,7 @@ static void answer_ping(struct shard *shard, const struct mcp_post *post, struct
     stats_count(&shard->stats, COUNT_ANSWERED_BY_HUB);
     struct parcel *parcel = body.failed ? NULL : parcel_from_text(&shard->parcels, body.bytes, body.length);
     if (parcel) {
-        mcp_reply_note_answered(shard, post);
+        mcp_reply_note_post_answer(shard, post);
         mcp_stream_answer(shard, call, parcel, 200, NULL);
     } else {
         text_deinit(&body);
