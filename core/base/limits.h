@@ -107,7 +107,7 @@ enum {
     // Bytes that may wait for one peer; four times --max-queue if that is more. A peer over this bound is closed at
     // once, except in a burst: a part of the peer's shipment was taken within PACE_MS, and a quarter of the bound or
     // more has waited for less than LATE_MS. The bound of a burst is twice the bound plus four bytes for each byte that
-    // the peer has taken since that quarter began to wait. That bound is at most PEER_BURSTS times the bound.
+    // the peer has taken since that quarter began to wait, but at most PEER_BURSTS times the bound.
     PEER_BYTES_LEAST = 16 * 1024 * 1024,
     PACE_MS = 200,
     LATE_MS = 2000,
@@ -189,7 +189,7 @@ struct limits {
     uint32_t id_bytes_max;
     uint64_t queue_bytes_max;
     uint64_t memory_bytes_max;
-    // Of entries that aren't written to the audit journal yet, of all shards together
+    // Most bytes of entries that aren't written to the audit journal yet, of all shards together
     uint64_t journal_bytes_max;
     uint32_t connections_max;
     uint32_t pending_max;

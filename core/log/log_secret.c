@@ -597,7 +597,7 @@ static bool is_same_text(const struct text *text, const char *word, size_t bytes
     return text->length == bytes && (bytes == 0 || memcmp(text->bytes, word, bytes) == 0);
 }
 
-// What the words of a command so far say of the next word.
+// Tells how to read the next word of a command, by the words before.
 struct command_words {
     enum secret_kind next;
     char closer; // all words up to the word with this byte are hidden; 0: none
@@ -620,7 +620,7 @@ static void hide_next_word(struct command_words *words, const char *word, size_t
     words->next = is_mark ? words->next : kind_of_next(word, bytes, is_value);
 }
 
-// --- What is hidden in a command
+// --- Parts of a command that are hidden
 
 // Reports a text, and the text behind its first colon.
 static void report_behind_colon(const char *secret, size_t bytes, log_secret_sink *sink, void *context) {
