@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "router/features/nats/cluster_settings.h"
+#include "router/features/cluster_settings/cluster_settings.h"
 #include "tests/sim/kernel.h"
 
 enum { PIECE_MAX = 4096 };

@@ -12,8 +12,8 @@
 #include "router/engine/shard/peer.h"
 #include "router/features/cluster/cluster_members.h"
 #include "router/features/cluster/nats_subscriptions.h"
+#include "router/features/cluster_settings/cluster_settings.h"
 #include "router/features/feature_list.h"
-#include "router/features/nats/cluster_settings.h"
 
 // The feature's own counters: X(enumerator, name behind "cluster_", help, the engine's counter after which it is
 // shown).

@@ -1,4 +1,4 @@
-#include "router/features/nats/cluster_settings.h"
+#include "router/features/cluster_settings/cluster_settings.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -210,7 +210,7 @@ const char *cluster_settings_check(struct hub_settings *settings, bool insecure,
     name_hub(&settings->cluster);
     settings->sandbox.may_dial = true;
     settings->sandbox.has_secret |= has_secret(cluster);
-    settings->sandbox.files[FEATURE_NATS] = cluster->creds[0] ? cluster->creds : NULL;
+    settings->sandbox.files[FEATURE_CLUSTER_SETTINGS] = cluster->creds[0] ? cluster->creds : NULL;
     return check_servers(cluster, fault);
 }
 
@@ -284,7 +284,7 @@ const char *cluster_settings_prepare(struct hub_settings *settings, char fault[F
 
 // --- The registration
 
-static const struct option nats_options[] = {
+static const struct option options[] = {
     {"nats", OPTION_PARSED, OPTIONS_CLUSTER, OPTION_SECRET, 0, 0, 0, 0, NULL, "URL[,URL...]", NULL, NULL,
      "join other hubs through a NATS server (2.9 or later): nats:// or "
      "tls://[USER:PASSWORD@|TOKEN@]HOST:PORT; more URLs name more servers"},
@@ -303,9 +303,9 @@ static const struct option nats_options[] = {
     {.name = NULL},
 };
 
-const struct feature nats_feature = {
-    .name = "nats",
-    .options = nats_options,
+const struct feature cluster_settings_feature = {
+    .name = "cluster_settings",
+    .options = options,
     .read_option = cluster_settings_read,
     .check_settings = cluster_settings_check,
     .needs_resolver = cluster_settings_needs_resolver,
