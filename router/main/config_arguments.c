@@ -18,11 +18,9 @@ static void erase_urls(char *url) {
 
 static void erase_arguments(int argc, char **argv) {
     assert(argc <= 0 || !argv[argc]);
-    static const char *const schemes[] = {"nats://", "tls://"};
     for (int at = 1; at < argc; at++)
-        for (size_t scheme = 0; scheme < sizeof schemes / sizeof *schemes; scheme++)
-            if (strstr(argv[at], schemes[scheme]))
-                erase_urls(strstr(argv[at], schemes[scheme]));
+        if (strstr(argv[at], "://"))
+            erase_urls(argv[at]);
 }
 
 char **config_arguments_keep(int argc, char **argv) {

@@ -209,7 +209,7 @@ test('credentials of an operator\'s: the JWT is shown, and what the server made 
 
 test('what the hub was started with shows no secret of a server\'s, and is read again all the same', async () => {
   const broker = await Broker.start(['--user', 'hub', '--pass', 's3cret']);
-  const hub = await Hub.start(['--cluster', 'test', `--nats=nats://hub:s3cret@127.0.0.1:${broker.port},nats://s3cret2@127.0.0.1:1,hub:s3cret3@127.0.0.1:1`]);
+  const hub = await Hub.start(['--cluster', 'test', `--nats=nats://hub:s3cret@127.0.0.1:${broker.port},nats://s3cret2@127.0.0.1:1,hub:s3cret3@127.0.0.1:1`, '--extension', 'fetch=cat http://u:s3cret4@127.0.0.1:1']);
   await linked(hub);
   const shown = readFileSync(`/proc/${hub.process.pid}/cmdline`, 'utf8');
   assert.ok(!shown.includes('s3cret') && shown.includes(`@127.0.0.1:${broker.port}`), shown);
