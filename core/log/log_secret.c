@@ -120,7 +120,7 @@ static size_t token_bytes(const char *text, size_t bytes) {
 }
 
 // Returns the bytes of a JWT, or of a token that services make with a prefix of their own.
-static size_t jwt_bytes(const char *text, size_t bytes) {
+static size_t dotted_token_bytes(const char *text, size_t bytes) {
     size_t at = 0;
     while (at < bytes && (is_base64url(text[at]) || text[at] == '.'))
         at++;
@@ -141,14 +141,14 @@ static const struct form {
     bool is_own, is_word, is_scheme; // is_word: the head begins a word
     size_t (*bytes)(const char *text, size_t bytes);
 } forms[] = {
-    {"://", false, false, false, url_bytes},   {"bearer", false, true, true, bearer_bytes},
-    {"basic", false, true, true, basic_bytes}, {"pb_", true, true, false, token_bytes},
-    {"eyJ", true, true, false, jwt_bytes},     {"S", true, true, false, seed_bytes},
-    {"ghp_", true, true, false, jwt_bytes},    {"gho_", true, true, false, jwt_bytes},
-    {"ghs_", true, true, false, jwt_bytes},    {"ghu_", true, true, false, jwt_bytes},
-    {"ghr_", true, true, false, jwt_bytes},    {"github_pat_", true, true, false, jwt_bytes},
-    {"glpat-", true, true, false, jwt_bytes},  {"sk-", true, true, false, jwt_bytes},
-    {"xoxb-", true, true, false, jwt_bytes},   {"xoxp-", true, true, false, jwt_bytes},
+    {"://", false, false, false, url_bytes},           {"bearer", false, true, true, bearer_bytes},
+    {"basic", false, true, true, basic_bytes},         {"pb_", true, true, false, token_bytes},
+    {"eyJ", true, true, false, dotted_token_bytes},    {"S", true, true, false, seed_bytes},
+    {"ghp_", true, true, false, dotted_token_bytes},   {"gho_", true, true, false, dotted_token_bytes},
+    {"ghs_", true, true, false, dotted_token_bytes},   {"ghu_", true, true, false, dotted_token_bytes},
+    {"ghr_", true, true, false, dotted_token_bytes},   {"github_pat_", true, true, false, dotted_token_bytes},
+    {"glpat-", true, true, false, dotted_token_bytes}, {"sk-", true, true, false, dotted_token_bytes},
+    {"xoxb-", true, true, false, dotted_token_bytes},  {"xoxp-", true, true, false, dotted_token_bytes},
 };
 
 static bool stands_at(const struct form *form, const char *text, size_t bytes, size_t at) {
@@ -301,12 +301,13 @@ static size_t find_bracket(const char *text, size_t bytes, size_t at) {
 // Returns the offset of the end of a value without quotes. A comma ends the value if the line goes on with a blank or
 // a quote.
 static size_t find_word_end(const char *text, size_t bytes, size_t at) {
-    for (size_t escape; at<bytes; at += escape> 0 ? escape : 1) {
-        escape = escape_bytes(text, bytes, at);
+    while (at < bytes) {
+        size_t escape = escape_bytes(text, bytes, at);
         bool is_inner = escape > 0 && at + escape < bytes && !is_blank_or_quote(text[at + escape]);
         bool is_comma = text[at] == ',' && (at + 1 == bytes || is_blank_or_quote(text[at + 1]));
         if (!is_inner && (is_comma || is_blank_or_quote(text[at]) || is_one_of(text[at], ";&)}]")))
             break;
+        at += escape > 0 ? escape : 1;
     }
     return at;
 }
@@ -348,8 +349,8 @@ static void skip_to_value(const char *text, size_t bytes, size_t *at, size_t *es
     *escapes = is_quote ? *escapes : 0;
 }
 
-// Finds the value behind a separator of `separator` bytes: moves *at to the value. Returns the value's bytes. `is_header`:
-// the value may be the rest of its line.
+// Finds the value behind a separator of `separator` bytes: moves *at to the value. Returns the value's bytes.
+// `is_header`: the value may be the rest of its line.
 static size_t find_named_value(const char *text, size_t bytes, size_t *at, size_t separator, bool is_header) {
     size_t escapes = 0, end;
     assert(separator > 0 && *at + separator <= bytes);

@@ -18,8 +18,8 @@ size_t log_hide_credentials(char *text, size_t bytes);
 // SCHEME VALUE`, `--token VALUE`, `<password>VALUE</password>`. A value ends with its quotes or brackets, else with its
 // word; the value of a header of HTTP may be the rest of its line. Blanks, quotes and a terminal's escapes may stand
 // around the separator. A value of fewer than LOG_SECRET_BYTES_MIN bytes stays. The work is linear in the bytes, but
-// for moving the rest of the line at each value. Also hides NAME:PASSWORD before an @. Not for the hub's own lines: `token: expected …` is one. Returns the new
-// number of bytes.
+// for moving the rest of the line at each value. Also hides NAME:PASSWORD before an @. Not for the hub's own lines:
+// `token: expected …` is one. Returns the new number of bytes.
 size_t log_hide_named(char *text, size_t bytes);
 // Adds a command line to `out`, with `***` in place of its secrets. Hidden are: the word behind an option, a header or
 // a scheme of HTTP with a secret's name (`--token VALUE`, `Authorization: Bearer VALUE`); the rest of a word behind

@@ -319,10 +319,10 @@ static void starve(struct shard *shard, struct peer *peer) {
 
 // --- Receives in turn
 //
-// All peers share the buffers that the kernel has in a turn. A peer that sends more than the hub reads would take several
-// of them in each turn, and other peers would find none. While buffers are short, such a peer is therefore rationed: it is
-// received one arrival at a time. If that arrival was full, the peer queues for its next receive. A peer that sends little
-// doesn't queue.
+// All peers share the buffers that the kernel has in a turn. A peer that sends more than the hub reads would take
+// several of them in each turn, and other peers would find none. While buffers are short, such a peer is therefore
+// rationed: it is received one arrival at a time. If that arrival was full, the peer queues for its next receive. A
+// peer that sends little doesn't queue.
 
 // Returns whether buffers are short: peers wait for one, or as many arrivals wait to be read as a turn has buffers.
 static bool buffers_are_short(const struct shard *shard) {
@@ -451,8 +451,8 @@ static bool arm_again(struct shard *shard, struct peer *peer) {
     return list_empty(&peer->starved);
 }
 
-// Resumes peers in shard.starved: all that wait for memory, and of the others the first `most`. The rest keep their order.
-// Returns how many more may be resumed.
+// Resumes peers in shard.starved: all that wait for memory, and of the others the first `most`. The rest keep their
+// order. Returns how many more may be resumed.
 static uint32_t resume_starved(struct shard *shard, uint32_t most) {
     struct list waited;
     list_init(&waited);

@@ -72,8 +72,7 @@ struct hub_cluster {
     char name[CLUSTER_NAME_BYTES_MAX + 1];
     char hub_name[HUB_DISPLAY_BYTES_MAX + 1]; // this hub's name in lists and logs
     uint64_t realm_grace_ns;                  // how long hubs of the former REALM are served; 0: not at all
-    struct cluster_settings
-        *settings; // the servers and the credentials (router/features/cluster_settings), or NULL
+    struct cluster_settings *settings;        // the servers and the credentials; or NULL
 };
 
 // The state of the sandbox (--sandbox), as hub/stats tells it.

@@ -59,8 +59,8 @@ void peer_timeouts_expired(struct shard *shard, struct peer *peer) {
         peer_rewatch(shard, peer);
 }
 
-// Returns whether a peer without a credential is told that its frame is late. A transport with a goodbye (a WebSocket) says
-// the same in either case.
+// Returns whether a peer without a credential is told that its frame is late. A transport with a goodbye (a WebSocket)
+// says the same in either case.
 static bool is_told_of_frame(const struct peer *peer) {
     return peer->partial && !peer->transport->ops.goodbye;
 }
