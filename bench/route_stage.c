@@ -21,7 +21,7 @@ struct route_stage {
     struct buffer_pool buffers;
     struct parcel_pool parcels;
     struct stage stage;
-    struct shipment shipment;
+    struct send_op send_op;
     struct outbox to_agent, to_source;
     struct pending_table pending;
     struct agents agents;
@@ -196,10 +196,10 @@ static void gather(struct route_stage *stage, struct outbox *outbox) {
     struct parcel_list done;
     parcel_list_init(&done);
     while (!outbox_empty(outbox)) {
-        outbox_gather(outbox, &stage->stage, &stage->shipment, SEND_BYTES_MAX, &done);
-        stage->sent += stage->shipment.bytes;
+        outbox_gather(outbox, &stage->stage, &stage->send_op, SEND_BYTES_MAX, &done);
+        stage->sent += stage->send_op.bytes;
         drop_all(&done);
-        shipment_clear(&stage->shipment, &done);
+        send_op_clear(&stage->send_op, &done);
         drop_all(&done);
     }
 }

@@ -13,7 +13,7 @@ struct send_stage {
     struct buffer_pool buffers;
     struct parcel_pool parcels;
     struct stage stage;
-    struct shipment shipment;
+    struct send_op send_op;
     struct outbox outbox;
     uint8_t *arrived; // the frames as they came
     uint8_t *copied;
@@ -106,10 +106,10 @@ void send_stage_gathered(struct send_stage *stage,
     parcel_list_init(&done);
     queue_all(stage);
     while (!outbox_empty(&stage->outbox)) {
-        outbox_gather(&stage->outbox, &stage->stage, &stage->shipment, SEND_BYTES_MAX, &done);
+        outbox_gather(&stage->outbox, &stage->stage, &stage->send_op, SEND_BYTES_MAX, &done);
         drop_all(&done);
-        send(context, stage->shipment.vectors, stage->shipment.count);
-        shipment_clear(&stage->shipment, &done);
+        send(context, stage->send_op.vectors, stage->send_op.count);
+        send_op_clear(&stage->send_op, &done);
         drop_all(&done);
     }
 }

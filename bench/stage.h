@@ -31,7 +31,7 @@ void send_stage_close(struct send_stage *stage);
 unsigned send_stage_copied(struct send_stage *stage, struct iovec *out);
 // Each piece a vector.
 unsigned send_stage_vectors(struct send_stage *stage, struct iovec *out);
-// Gathers by outbox_gather, shipment by shipment; `send` is called with each.
+// Gathers by outbox_gather, one send_op after the other; `send` is called with each.
 void send_stage_gathered(struct send_stage *stage,
                          void (*send)(void *context, struct iovec *vectors, unsigned count), void *context);
 

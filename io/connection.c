@@ -8,10 +8,10 @@
 #include "core/send/outbox.h"
 #include "io/secure.h"
 
-// Bytes of a small shipment's records beside their text.
+// Bytes of a small send_op's records beside their text.
 enum { SECURE_RECORDS_BESIDES_BYTES = 1024 };
 
-// Unused shipments beyond this many go back to the allocator.
+// Unused send_ops beyond this many go back to the allocator.
 enum { FREE_COUNT_MAX = 256 };
 
 void sender_init(struct sender *sender, struct buffer_pool *pool, const struct turn_bounds *bounds) {
@@ -28,34 +28,34 @@ void sender_deinit(struct sender *sender) {
     memory_give(sender->scratch);
     sender->scratch = NULL;
     while (sender->free) {
-        struct shipment *shipment = sender->free;
-        sender->free = shipment->next;
-        memory_give(shipment);
+        struct send_op *send_op = sender->free;
+        sender->free = send_op->next;
+        memory_give(send_op);
     }
     sender->free_count = sender->made = 0;
 }
 
-static struct shipment *shipment_take(struct sender *sender) {
-    struct shipment *shipment = sender->free;
-    if (shipment) {
-        sender->free = shipment->next;
+static struct send_op *send_op_take(struct sender *sender) {
+    struct send_op *send_op = sender->free;
+    if (send_op) {
+        sender->free = send_op->next;
         sender->free_count--;
-        return shipment;
+        return send_op;
     }
-    shipment = memory_take(sizeof *shipment);
-    if (shipment)
+    send_op = memory_take(sizeof *send_op);
+    if (send_op)
         sender->made++;
-    return shipment;
+    return send_op;
 }
 
-static void shipment_give(struct sender *sender, struct shipment *shipment) {
+static void send_op_give(struct sender *sender, struct send_op *send_op) {
     if (sender->free_count >= FREE_COUNT_MAX) {
         sender->made--;
-        memory_give(shipment);
+        memory_give(send_op);
         return;
     }
-    shipment->next = sender->free;
-    sender->free = shipment;
+    send_op->next = sender->free;
+    sender->free = send_op;
     sender->free_count++;
 }
 
@@ -85,7 +85,7 @@ bool connection_secure(struct connection *connection, struct secure_source *sour
 
 bool connection_secure_dialled(struct connection *connection, struct secure_source *source,
                                struct buffer_pool *pool, const char *server) {
-    assert(!connection->secure && !connection->direct && !connection->shipment);
+    assert(!connection->secure && !connection->direct && !connection->send_op);
     connection->secure = secure_create(source, pool);
     if (connection->secure)
         secure_greet(connection->secure, server);
@@ -194,34 +194,34 @@ bool connection_watched(struct connection *connection, struct io *io, const stru
 // --- Sending
 
 static void ship(struct connection *connection, struct io *io, struct sender *sender) {
-    struct shipment *shipment = connection->shipment;
-    unsigned count = shipment_part(shipment, turn_parts_take(&sender->parts, shipment->bytes));
-    io_send(io, connection->out, connection->token, shipment->vectors + shipment->first, count);
+    struct send_op *send_op = connection->send_op;
+    unsigned count = send_op_part(send_op, turn_parts_take(&sender->parts, send_op->bytes));
+    io_send(io, connection->out, connection->token, send_op->vectors + send_op->first, count);
 }
 
-static void unload(struct sender *sender, struct shipment **shipment, struct parcel_list *done) {
-    shipment_clear(*shipment, done);
-    shipment_give(sender, *shipment);
-    *shipment = NULL;
+static void unload(struct sender *sender, struct send_op **send_op, struct parcel_list *done) {
+    send_op_clear(*send_op, done);
+    send_op_give(sender, *send_op);
+    *send_op = NULL;
 }
 
-static struct shipment *gather(const struct connection *connection, struct outbox *outbox,
-                               struct sender *sender, struct parcel_list *done) {
+static struct send_op *gather(const struct connection *connection, struct outbox *outbox,
+                              struct sender *sender, struct parcel_list *done) {
     const struct turn_bounds *bounds = sender->bounds;
-    struct shipment *shipment = shipment_take(sender);
-    size_t most = connection->hurries ? 2 * bounds->narrow_bytes : bounds->shipment_bytes;
-    if (!shipment)
+    struct send_op *send_op = send_op_take(sender);
+    size_t most = connection->hurries ? 2 * bounds->narrow_bytes : bounds->send_bytes;
+    if (!send_op)
         return NULL;
     if (connection->share != SHARE_SMALL) {
-        outbox_gather(outbox, &sender->stage, shipment, most, done);
-        return shipment;
+        outbox_gather(outbox, &sender->stage, send_op, most, done);
+        return send_op;
     }
-    most = most < SMALL_SHIPMENT_BYTES ? most : SMALL_SHIPMENT_BYTES;
+    most = most < SMALL_SEND_BYTES ? most : SMALL_SEND_BYTES;
     struct stage own;
     stage_init_sized(&own, sender->stage.pool, outbox->bytes < most ? outbox->bytes : most + COPY_BYTES_MAX);
-    outbox_gather(outbox, &own, shipment, most, done);
+    outbox_gather(outbox, &own, send_op, most, done);
     stage_deinit(&own);
-    return shipment;
+    return send_op;
 }
 
 // Notes how far the peer lags. Parcels wait in lanes in the outbox, but in one row in the kernel. A parcel in the
@@ -230,7 +230,7 @@ static struct shipment *gather(const struct connection *connection, struct outbo
 static void note_lag(struct connection *connection, const struct outbox *outbox, bool ahead, struct io *io,
                      const struct sender *sender) {
     connection->lag = lag_after(connection->lag, outbox->bytes, sender->bounds->lagging_bytes) & 3;
-    bool hurries = connection->lag == LAG_SHIPMENTS && (connection->hurries || ahead);
+    bool hurries = connection->lag == LAG_SENDS && (connection->hurries || ahead);
     if (hurries != connection->hurries)
         io_limit_backlog(io, connection->out, hurries ? sender->bounds->narrow_bytes : 0);
     connection->hurries = hurries;
@@ -239,11 +239,11 @@ static void note_lag(struct connection *connection, const struct outbox *outbox,
 static bool seal(struct connection *connection, struct sender *sender) {
     struct secure *secure = connection->secure;
     if (connection->share != SHARE_SMALL)
-        return secure_seal(secure, connection->shipment, &sender->sealed, sender->scratch);
+        return secure_seal(secure, connection->send_op, &sender->sealed, sender->scratch);
     struct stage own;
     stage_init_sized(&own, sender->sealed.pool,
                      secure->output_bytes + connection_unsealed(connection) + SECURE_RECORDS_BESIDES_BYTES);
-    bool sealed = secure_seal(secure, connection->shipment, &own, sender->scratch);
+    bool sealed = secure_seal(secure, connection->send_op, &own, sender->scratch);
     stage_deinit(&own);
     return sealed;
 }
@@ -254,16 +254,16 @@ static enum sending ship_sealed(struct connection *connection, struct io *io, st
     struct secure *secure = connection->secure;
     if (!sender->scratch)
         sender->scratch = memory_take(SECURE_RECORD_BYTES_MAX); // NULL: records are smaller
-    connection->shipment = shipment_take(sender);
-    bool sealed = connection->shipment && seal(connection, sender);
+    connection->send_op = send_op_take(sender);
+    bool sealed = connection->send_op && seal(connection, sender);
     if (secure->plain && (!sealed || secure->plain->bytes == 0))
         unload(sender, &secure->plain, done);
     if (sealed) {
         ship(connection, io, sender);
         return SENDING_BUSY;
     }
-    if (connection->shipment)
-        unload(sender, &connection->shipment, done);
+    if (connection->send_op)
+        unload(sender, &connection->send_op, done);
     connection->broken = true;
     return SENDING_FAILED;
 }
@@ -288,7 +288,7 @@ static enum sending send_sealed(struct connection *connection, struct outbox *ou
 
 enum sending connection_send_from(struct connection *connection, struct outbox *outbox, struct io *io,
                                   struct sender *sender, struct parcel_list *done) {
-    if (connection->shipment)
+    if (connection->send_op)
         return SENDING_BUSY;
     if (connection->secure)
         return send_sealed(connection, outbox, io, sender, done);
@@ -297,8 +297,8 @@ enum sending connection_send_from(struct connection *connection, struct outbox *
     if (connection->broken || connection->ending)
         return SENDING_FAILED;
     bool ahead = outbox_is_ahead(outbox);
-    connection->shipment = gather(connection, outbox, sender, done);
-    if (!connection->shipment)
+    connection->send_op = gather(connection, outbox, sender, done);
+    if (!connection->send_op)
         return SENDING_FAILED;
     ship(connection, io, sender);
     note_lag(connection, outbox, ahead, io, sender);
@@ -310,7 +310,7 @@ enum sending connection_send(struct connection *connection, struct io *io, struc
     return connection_send_from(connection, &connection->outbox, io, sender, done);
 }
 
-// Seals the rest of the present shipment. Returns whether a send is under way now.
+// Seals the rest of the present send_op. Returns whether a send is under way now.
 static bool go_on_sealing(struct connection *connection, struct io *io, struct sender *sender,
                           struct parcel_list *done) {
     struct secure *secure = connection->secure;
@@ -327,14 +327,14 @@ size_t connection_unsealed(const struct connection *connection) {
 }
 
 bool connection_has_unsent(const struct connection *connection) {
-    return connection->secure && connection->secure->output && !connection->shipment;
+    return connection->secure && connection->secure->output && !connection->send_op;
 }
 
 bool connection_finish(struct connection *connection, struct io *io, struct sender *sender) {
     struct secure *secure = connection->secure;
     if (!secure)
         return true;
-    assert(!connection->shipment && !secure->plain);
+    assert(!connection->send_op && !secure->plain);
     secure_finish(secure);
     struct parcel_list none; // stays empty: no parcels are sealed
     parcel_list_init(&none);
@@ -344,18 +344,18 @@ bool connection_finish(struct connection *connection, struct io *io, struct send
 
 enum sending connection_sent(struct connection *connection, struct io *io, struct sender *sender,
                              int32_t result, struct parcel_list *done) {
-    struct shipment *shipment = connection->shipment;
-    assert(shipment);
+    struct send_op *send_op = connection->send_op;
+    assert(send_op);
     if (result == -EINTR || result == -EAGAIN)
         result = 0;
     else if (result <= 0)
         connection->broken = true;
-    bool whole = !connection->broken && shipment_advance(shipment, (size_t)result);
+    bool whole = !connection->broken && send_op_advance(send_op, (size_t)result);
     if (!whole && !connection->broken && !connection->ending) {
         ship(connection, io, sender);
         return SENDING_BUSY;
     }
-    unload(sender, &connection->shipment, done);
+    unload(sender, &connection->send_op, done);
     if (connection->secure && go_on_sealing(connection, io, sender, done))
         return SENDING_BUSY;
     return connection->broken || connection->ending ? SENDING_FAILED : SENDING_IDLE;
@@ -374,18 +374,18 @@ static void send_goodbye(struct connection *connection, struct io *io) {
 void connection_end(struct connection *connection, struct io *io) {
     if (connection->ending)
         return;
-    if (connection->secure && !connection->shipment && !connection->broken)
+    if (connection->secure && !connection->send_op && !connection->broken)
         send_goodbye(connection, io);
     connection->ending = true;
     connection_pause(connection, io);
     if (connection->watching)
         io_unwatch(io, connection->socket, connection->token);
-    if (connection->shipment)
+    if (connection->send_op)
         io_shutdown(io, connection->out, SHUT_RDWR);
 }
 
 bool connection_at_rest(const struct connection *connection) {
-    return connection->receiving == RECEIVING_NOTHING && !connection->watching && !connection->shipment;
+    return connection->receiving == RECEIVING_NOTHING && !connection->watching && !connection->send_op;
 }
 
 // --- TLS

@@ -2,8 +2,8 @@
 //
 //     receiving   a stream of arrivals into the shard's buffers. A frame larger than a buffer is received straight
 //                 into its own memory; from then on one arrival at a time, until the frames are small again
-//     sending     one shipment at a time; later parcels wait in the outbox
-//     secure      with a cipher (secure.h), arrivals are opened before they are read, and shipments are sealed
+//     sending     one send_op at a time; later parcels wait in the outbox
+//     secure      with a cipher (secure.h), arrivals are opened before they are read, and send_ops are sealed
 //     ending      connection_end asks the kernel to end all operations; once connection_at_rest returns true, the
 //                 owner closes
 //
@@ -28,14 +28,14 @@ struct sender {
     struct stage stage, sealed;       // memory for plaintext, and for records
     uint8_t *scratch;                 // where a record's text is joined; NULL: not made yet
     struct turn_parts parts; // bytes handed to the kernel at a time; the owner of the turns begins them
-    struct shipment *free;
+    struct send_op *free;
     uint32_t free_count;
     uint32_t made;
 };
 
 // Makes a sender. The bounds must outlive the sender.
 void sender_init(struct sender *sender, struct buffer_pool *pool, const struct turn_bounds *bounds);
-// Frees the sender. Every shipment must have been given back.
+// Frees the sender. Every send_op must have been given back.
 void sender_deinit(struct sender *sender);
 
 enum receiving { RECEIVING_NOTHING, RECEIVING_STREAM, RECEIVING_ONCE, RECEIVING_DIRECT };
@@ -48,7 +48,7 @@ enum { CONNECTION_TOKEN_BITS = 20, CONNECTION_DIRECT_BITS = 30 };
 
 struct connection {
     struct outbox outbox;
-    struct shipment *shipment; // under way, or NULL
+    struct send_op *send_op; // under way, or NULL
     uint32_t token : CONNECTION_TOKEN_BITS;
     enum receiving receiving : 2;
     unsigned lag : 2;    // lag_after
@@ -71,11 +71,11 @@ struct connection {
 
 static_assert(sizeof(struct connection) <= 120, "an idle connection costs what it is");
 
-// Returns the bytes of plaintext in the shipment that is being sealed in parts.
+// Returns the bytes of plaintext in the send_op that is being sealed in parts.
 size_t connection_unsealed(const struct connection *connection);
 // Returns the bytes that wait for the peer or are being sent to the peer, with their overhead.
 static inline size_t connection_waiting(const struct connection *connection) {
-    return outbox_footprint(&connection->outbox) + (connection->shipment ? connection->shipment->bytes : 0) +
+    return outbox_footprint(&connection->outbox) + (connection->send_op ? connection->send_op->bytes : 0) +
            (connection->secure ? connection_unsealed(connection) : 0);
 }
 
@@ -139,7 +139,7 @@ bool connection_watched(struct connection *connection, struct io *io, const stru
 
 enum sending {
     SENDING_IDLE,   // no parcels wait
-    SENDING_BUSY,   // a shipment is under way
+    SENDING_BUSY,   // a send_op is under way
     SENDING_LATER,  // parcels wait until the handshake is over
     SENDING_FAILED, // the socket is broken, or memory is used up
 };

@@ -1,7 +1,7 @@
 // The part of a secure connection that doesn't depend on the cipher: arrivals that wait to be opened, the cipher's own
 // messages, sealed parts, and their memory.
 //
-// Success: an arrival is opened where it lies, without a copy. A shipment is sealed in parts, each when the socket has
+// Success: an arrival is opened where it lies, without a copy. A send_op is sealed in parts, each when the socket has
 // taken the part before. Failure: bytes can't be opened, a peer makes the cipher send more than the peer reads, or
 // memory is used up. Then the connection is broken for good.
 #include "io/secure.h"
@@ -107,7 +107,7 @@ void secure_greet(struct secure *secure, const char *server) {
 }
 
 void secure_send(struct secure *secure, const void *bytes, size_t count) {
-    bool said = secure->sealing ? shipment_copy(secure->sealing, secure->stage, bytes, count)
+    bool said = secure->sealing ? send_op_copy(secure->sealing, secure->stage, bytes, count)
                                 : append(secure, &secure->output, &secure->output_bytes, bytes, count,
                                          SECURE_SAID_BYTES_MAX);
     if (!said)
@@ -115,7 +115,7 @@ void secure_send(struct secure *secure, const void *bytes, size_t count) {
 }
 
 uint8_t *secure_place(struct secure *secure, size_t count) {
-    uint8_t *place = shipment_place(secure->sealing, secure->stage, count);
+    uint8_t *place = send_op_place(secure->sealing, secure->stage, count);
     if (!place)
         break_off(secure, true);
     return place;
@@ -185,7 +185,7 @@ enum secure_result secure_open(struct secure *secure, uint8_t *out, size_t room,
 
 // --- Sealing
 
-static bool has_room(const struct shipment *sealed) {
+static bool has_room(const struct send_op *sealed) {
     return sealed->bytes + SECURE_SEALED_BYTES_MAX <= SECURE_AHEAD_BYTES_MAX &&
            sealed->count < SEND_VECTORS_MAX;
 }
@@ -193,23 +193,23 @@ static bool has_room(const struct shipment *sealed) {
 // Returns the plaintext bytes of the next record: at most record_bytes_max. Without scratch memory, only the bytes of
 // one vector.
 static size_t next_bytes(const struct secure *secure) {
-    const struct shipment *plain = secure->plain;
+    const struct send_op *plain = secure->plain;
     size_t most = secure->scratch ? plain->bytes : plain->vectors[plain->first].iov_len;
     return most < secure->record_bytes_max ? most : secure->record_bytes_max;
 }
 
 static void seal_parts(struct secure *secure) {
-    struct shipment *plain = secure->plain;
+    struct send_op *plain = secure->plain;
     while (plain->bytes && has_room(secure->sealing) && !secure->broken) {
         size_t bytes = next_bytes(secure);
-        unsigned count = shipment_part(plain, bytes);
+        unsigned count = send_op_part(plain, bytes);
         if (!secure->cipher->seal(secure, plain->vectors + plain->first, count))
             break_off(secure, false);
-        shipment_advance(plain, bytes);
+        send_op_advance(plain, bytes);
     }
 }
 
-// Puts the cipher's own messages into the shipment, in pieces that fit a stage.
+// Puts the cipher's own messages into the send_op, in pieces that fit a stage.
 static void seal_output(struct secure *secure) {
     uint8_t *said = secure->output;
     uint32_t bytes = secure->output_bytes;
@@ -223,12 +223,12 @@ static void seal_output(struct secure *secure) {
     forget(secure, &said, &bytes);
 }
 
-bool secure_seal(struct secure *secure, struct shipment *sealed, struct stage *stage, uint8_t *scratch) {
+bool secure_seal(struct secure *secure, struct send_op *sealed, struct stage *stage, uint8_t *scratch) {
     bool was_broken = secure->broken; // an alert is sent nevertheless
     secure->sealing = sealed;
     secure->stage = stage;
     secure->scratch = scratch;
-    shipment_begin(sealed);
+    send_op_begin(sealed);
     seal_output(secure);
     if (secure->plain && !secure->broken)
         seal_parts(secure);

@@ -4,7 +4,7 @@
 //     arrival    Arrivals are opened one at a time, as far as there is room for their plaintext.
 //     deferred   During the handshake, which takes long, arrivals may have to wait for their turn.
 //     output     The cipher's own messages (handshake, alerts) wait here, and go before records sealed later.
-//     sealing    A shipment is sealed in parts, so that little of it is ahead of the socket.
+//     sealing    A send_op is sealed in parts, so that little of it is ahead of the socket.
 //
 // connection.c, ciphers and their tests use this header; others use connection.h.
 #pragma once
@@ -100,12 +100,12 @@ struct secure {
     uint8_t *output; // the cipher's own messages; or NULL
     uint32_t output_bytes;
     // Where secure_send adds, with memory of the stage; NULL: secure_send adds to `output`
-    struct shipment *sealing;
+    struct send_op *sealing;
     struct stage *stage;
-    uint8_t *scratch;       // for secure_whole, during secure_seal; or NULL
-    struct shipment *plain; // the shipment whose rest must be sealed; or NULL
-    int64_t memory;         // bytes that the cipher has allocated, by its own count
-    uint64_t charged;       // bytes taken from the budget
+    uint8_t *scratch;      // for secure_whole, during secure_seal; or NULL
+    struct send_op *plain; // the send_op whose rest must be sealed; or NULL
+    int64_t memory;        // bytes that the cipher has allocated, by its own count
+    uint64_t charged;      // bytes taken from the budget
 };
 
 struct secure_source *secure_source_hold(struct secure_source *source);
@@ -138,8 +138,8 @@ void secure_put_off(struct secure *secure);
 // Opens more of the arrivals, to `out`. Returns SECURE_MORE if all bytes are opened.
 enum secure_result secure_open(struct secure *secure, uint8_t *out, size_t room, size_t *count);
 
-// Seals into the empty shipment `sealed`: the cipher's own messages, then parts of `plain`, as much as may be ahead of
+// Seals into the empty send_op `sealed`: the cipher's own messages, then parts of `plain`, as much as may be ahead of
 // the socket. Returns false if the cipher or memory fails; the connection is broken then.
-bool secure_seal(struct secure *secure, struct shipment *sealed, struct stage *stage, uint8_t *scratch);
+bool secure_seal(struct secure *secure, struct send_op *sealed, struct stage *stage, uint8_t *scratch);
 // Sends close_notify after the handshake, unless close_notify was sent or the connection is broken.
 void secure_finish(struct secure *secure);

@@ -32,7 +32,7 @@ void turn_bounds_defaults(struct turn_bounds *bounds) {
         .bytes = 1024 * 1024,
         .patience_ns = SECOND_NS / 500,
         .ahead_bytes = 256 * 1024,
-        .shipment_bytes = SEND_BYTES_MAX,
+        .send_bytes = SEND_BYTES_MAX,
         .lagging_bytes = 1024 * 1024,
         .narrow_bytes = 128 * 1024,
         .large_bytes = 1024 * 1024,

@@ -24,7 +24,7 @@ enum {
     SMALL_ARRIVAL_BYTES = 1024,
     // Most bytes of one send to such a peer. The send has memory of its own: buffers of other peers would stay in use
     // for as long as this peer doesn't read.
-    SMALL_SHIPMENT_BYTES = 16 * 1024,
+    SMALL_SEND_BYTES = 16 * 1024,
     // Most looks for new arrivals in a turn, after reading and before sending.
     LOOKS_AGAIN_MAX = 2,
     // Readable bytes behind each buffer's end, so that a vector load that begins inside the buffer never faults.
@@ -105,7 +105,7 @@ enum {
     QUIET_READER_MS = 1000,
     STEADY_READER_MS = 5000,
     // Bytes that may wait for one peer; four times --max-queue if that is more. A peer over this bound is closed at
-    // once, except in a burst: a part of the peer's shipment was taken within PACE_MS, and a quarter of the bound or
+    // once, except in a burst: a part of the peer's send was taken within PACE_MS, and a quarter of the bound or
     // more has waited for less than LATE_MS. The bound of a burst is twice the bound plus four bytes for each byte that
     // the peer has taken since that quarter began to wait, but at most PEER_BURSTS times the bound.
     PEER_BYTES_LEAST = 16 * 1024 * 1024,
@@ -143,9 +143,9 @@ struct turn_bounds {
     // sent: enough for sends of a good size.
     uint32_t ahead_bytes;
     // About the bytes that are gathered for one receiver at a time. A receiver lags if more than `lagging_bytes` wait
-    // behind such shipments several times (core/send/outbox.h). If a frame must then overtake others, the kernel keeps
+    // behind such sends several times (core/send/outbox.h). If a frame must then overtake others, the kernel keeps
     // at most `narrow_bytes` untaken, and gets twice as many at a time.
-    uint32_t shipment_bytes, lagging_bytes, narrow_bytes;
+    uint32_t send_bytes, lagging_bytes, narrow_bytes;
     // Bytes of large bodies that a turn receives, and sends: in equal parts for all peers with a large body, each from
     // part_min to part_max (struct turn_parts).
     uint32_t large_bytes, part_min, part_max;

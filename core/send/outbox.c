@@ -293,9 +293,9 @@ static bool stage_room(struct stage *stage, size_t bytes) {
     return true;
 }
 
-static void add_vector(struct shipment *shipment, const void *bytes, size_t count) {
-    assert(count > 0 && shipment->count <= SEND_VECTORS_MAX);
-    struct iovec *last = shipment->count ? &shipment->vectors[shipment->count - 1] : NULL;
+static void add_vector(struct send_op *send_op, const void *bytes, size_t count) {
+    assert(count > 0 && send_op->count <= SEND_VECTORS_MAX);
+    struct iovec *last = send_op->count ? &send_op->vectors[send_op->count - 1] : NULL;
     if (last && (const uint8_t *)last->iov_base + last->iov_len == (const uint8_t *)bytes) {
         last->iov_len += count;
     } else {
@@ -303,71 +303,70 @@ static void add_vector(struct shipment *shipment, const void *bytes, size_t coun
             const void *from;
             void *to;
         } unconst = {.from = bytes}; // struct iovec also serves reads, so its pointer isn't const
-        assert(shipment->count < SEND_VECTORS_MAX);
-        shipment->vectors[shipment->count++] = (struct iovec){.iov_base = unconst.to, .iov_len = count};
+        assert(send_op->count < SEND_VECTORS_MAX);
+        send_op->vectors[send_op->count++] = (struct iovec){.iov_base = unconst.to, .iov_len = count};
     }
-    shipment->bytes += count;
+    send_op->bytes += count;
 }
 
-// Makes room in the stage, whose buffer the shipment then holds. Returns NULL if stage or shipment has no room.
-static inline uint8_t *stage_for(struct shipment *shipment, struct stage *stage, size_t bytes) {
-    assert(shipment->stage_count <= SHIPMENT_STAGES_MAX);
+// Makes room in the stage, whose buffer the send_op then holds. Returns NULL if stage or send_op has no room.
+static inline uint8_t *stage_for(struct send_op *send_op, struct stage *stage, size_t bytes) {
+    assert(send_op->stage_count <= SEND_STAGES_MAX);
     if (!stage_room(stage, bytes))
         return NULL;
-    struct buffer *latest = shipment->stage_count ? shipment->stages[shipment->stage_count - 1] : NULL;
+    struct buffer *latest = send_op->stage_count ? send_op->stages[send_op->stage_count - 1] : NULL;
     if (latest != stage->buffer) {
-        if (shipment->stage_count == SHIPMENT_STAGES_MAX)
+        if (send_op->stage_count == SEND_STAGES_MAX)
             return NULL;
         buffer_hold(stage->buffer);
-        shipment->stages[shipment->stage_count++] = stage->buffer;
+        send_op->stages[send_op->stage_count++] = stage->buffer;
     }
     return stage->buffer->bytes + stage->used;
 }
 
-static inline void add_staged(struct shipment *shipment, struct stage *stage, const uint8_t *at,
-                              size_t bytes) {
+static inline void add_staged(struct send_op *send_op, struct stage *stage, const uint8_t *at, size_t bytes) {
     assert(stage->used + bytes <= stage->buffer->capacity);
-    add_vector(shipment, at, bytes);
+    add_vector(send_op, at, bytes);
     stage->used += (uint32_t)bytes;
 }
 
-// Copies a small parcel to the stage. Returns false if stage or shipment has no room.
-static bool add_copied(struct shipment *shipment, struct stage *stage, const struct parcel *parcel) {
-    uint8_t *to = stage_for(shipment, stage, parcel->bytes);
+// Copies a small parcel to the stage. Returns false if stage or send_op has no room.
+static bool add_copied(struct send_op *send_op, struct stage *stage, const struct parcel *parcel) {
+    uint8_t *to = stage_for(send_op, stage, parcel->bytes);
     if (!to)
         return false;
     parcel_copy(parcel, to);
-    add_staged(shipment, stage, to, parcel->bytes);
+    add_staged(send_op, stage, to, parcel->bytes);
     return true;
 }
 
-uint8_t *shipment_place(struct shipment *shipment, struct stage *stage, size_t count) {
+uint8_t *send_op_place(struct send_op *send_op, struct stage *stage, size_t count) {
     assert(count > 0 && count <= RECEIVE_BUFFER_BYTES);
-    uint8_t *to = shipment->count < SEND_VECTORS_MAX ? stage_for(shipment, stage, count) : NULL;
+    uint8_t *to = send_op->count < SEND_VECTORS_MAX ? stage_for(send_op, stage, count) : NULL;
     if (to)
-        add_staged(shipment, stage, to, count);
+        add_staged(send_op, stage, to, count);
     return to;
 }
 
-bool shipment_copy(struct shipment *shipment, struct stage *stage, const void *bytes, size_t count) {
-    uint8_t *to = shipment_place(shipment, stage, count);
+bool send_op_copy(struct send_op *send_op, struct stage *stage, const void *bytes, size_t count) {
+    uint8_t *to = send_op_place(send_op, stage, count);
     if (to)
         memcpy(to, bytes, count);
     return to;
 }
 
-static void add_carried(struct shipment *shipment, const struct parcel *parcel) {
+static void add_carried(struct send_op *send_op, const struct parcel *parcel) {
     struct piece pieces[PARCEL_VECTORS_MAX];
     unsigned count = parcel_pieces(parcel, pieces);
     for (unsigned index = 0; index < count; index++)
-        add_vector(shipment, pieces[index].bytes, pieces[index].count);
+        add_vector(send_op, pieces[index].bytes, pieces[index].count);
 }
 
-void shipment_begin(struct shipment *shipment) {
-    shipment->first = shipment->count = shipment->stage_count = 0;
-    shipment->bytes = 0;
-    shipment->cut = NULL;
-    parcel_list_init(&shipment->carried);
+void send_op_begin(struct send_op *send_op) {
+    send_op->first = send_op->count = send_op->stage_count = 0;
+    send_op->bytes = 0;
+    send_op->cut = NULL;
+    parcel_list_init(&send_op->carried);
 }
 
 // Returns whether the parcel may be copied together with its neighbours in the lane.
@@ -378,14 +377,14 @@ static inline bool is_in_row(const struct parcel *parcel, size_t room) {
 // Copies the first small parcels of a lane that fit side by side, so that their common costs are paid once. The last of
 // these may end in the middle of a frame. Returns false if the caller must take the first parcel alone.
 static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stage *stage,
-                    struct shipment *shipment, size_t bytes_max, struct parcel_list *copied) {
+                    struct send_op *send_op, size_t bytes_max, struct parcel_list *copied) {
     bool is_plain = lane != &outbox->lanes[LANE_URGENT] && !outbox->index;
     if (!is_plain || !is_in_row(lane->first, COPY_BYTES_MAX))
         return false;
-    uint8_t *to = stage_for(shipment, stage, lane->first->bytes);
+    uint8_t *to = stage_for(send_op, stage, lane->first->bytes);
     if (!to)
         return false;
-    size_t room = stage->buffer->capacity - stage->used, wanted = bytes_max - shipment->bytes, bytes = 0;
+    size_t room = stage->buffer->capacity - stage->used, wanted = bytes_max - send_op->bytes, bytes = 0;
     uint32_t count = 0;
     bool ends =
         outbox->begun < LANES_COUNT; // an earlier lane comes next, behind the frame whose begin was taken
@@ -401,7 +400,7 @@ static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stag
         end = next;
     }
     assert(count > 0 && outbox->count >= count && outbox->bytes >= bytes);
-    add_staged(shipment, stage, to, bytes);
+    add_staged(send_op, stage, to, bytes);
     parcel_list_move(lane, end, copied);
     outbox->bytes -= bytes;
     outbox->count = (outbox->count - count) & OUTBOX_COUNT_MAX;
@@ -409,73 +408,72 @@ static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stag
     return true;
 }
 
-void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment, size_t bytes_max,
+void outbox_gather(struct outbox *outbox, struct stage *stage, struct send_op *send_op, size_t bytes_max,
                    struct parcel_list *copied) {
     assert(!outbox_empty(outbox));
     outbox->is_busy = outbox->count >= OUTBOX_BUSY_FROM;
-    shipment_begin(shipment);
-    for (struct parcel_list *lane; shipment->bytes < bytes_max && (lane = first_lane(outbox));) {
+    send_op_begin(send_op);
+    for (struct parcel_list *lane; send_op->bytes < bytes_max && (lane = first_lane(outbox));) {
         struct parcel *parcel = lane->first;
         assert(parcel->is_encoded);
-        if (shipment->count + parcel_vector_count(parcel) > SEND_VECTORS_MAX)
+        if (send_op->count + parcel_vector_count(parcel) > SEND_VECTORS_MAX)
             break;
-        if (add_row(outbox, lane, stage, shipment, bytes_max, copied))
+        if (add_row(outbox, lane, stage, send_op, bytes_max, copied))
             continue;
-        if (parcel->bytes <= COPY_BYTES_MAX && add_copied(shipment, stage, parcel)) {
+        if (parcel->bytes <= COPY_BYTES_MAX && add_copied(send_op, stage, parcel)) {
             parcel_list_append(copied, take_from(outbox, lane));
             continue;
         }
-        if (parcel->bytes <= COPY_BYTES_MAX && shipment->stage_count == SHIPMENT_STAGES_MAX)
+        if (parcel->bytes <= COPY_BYTES_MAX && send_op->stage_count == SEND_STAGES_MAX)
             break;
-        add_carried(shipment, parcel);
-        parcel_list_append(&shipment->carried, take_from(outbox, lane));
+        add_carried(send_op, parcel);
+        parcel_list_append(&send_op->carried, take_from(outbox, lane));
     }
-    assert(shipment->count > 0 && shipment->bytes > 0);
+    assert(send_op->count > 0 && send_op->bytes > 0);
 }
 
-unsigned shipment_part(struct shipment *shipment, size_t bytes_max) {
-    assert(!shipment->cut && shipment->bytes > 0 && bytes_max > 0);
-    if (shipment->bytes <= bytes_max)
-        return shipment->count - shipment->first;
-    unsigned end = shipment->first;
+unsigned send_op_part(struct send_op *send_op, size_t bytes_max) {
+    assert(!send_op->cut && send_op->bytes > 0 && bytes_max > 0);
+    if (send_op->bytes <= bytes_max)
+        return send_op->count - send_op->first;
+    unsigned end = send_op->first;
     size_t bytes = 0;
     while (bytes < bytes_max)
-        bytes += shipment->vectors[end++].iov_len;
+        bytes += send_op->vectors[end++].iov_len;
     if (bytes > bytes_max) {
-        shipment->cut = &shipment->vectors[end - 1];
-        shipment->cut_bytes = bytes - bytes_max;
-        shipment->cut->iov_len -= shipment->cut_bytes;
+        send_op->cut = &send_op->vectors[end - 1];
+        send_op->cut_bytes = bytes - bytes_max;
+        send_op->cut->iov_len -= send_op->cut_bytes;
     }
-    return end - shipment->first;
+    return end - send_op->first;
 }
 
-bool shipment_advance(struct shipment *shipment, size_t bytes) {
-    assert(bytes <= shipment->bytes);
-    if (shipment->cut) {
-        shipment->cut->iov_len += shipment->cut_bytes;
-        shipment->cut = NULL;
+bool send_op_advance(struct send_op *send_op, size_t bytes) {
+    assert(bytes <= send_op->bytes);
+    if (send_op->cut) {
+        send_op->cut->iov_len += send_op->cut_bytes;
+        send_op->cut = NULL;
     }
-    shipment->bytes -= bytes;
+    send_op->bytes -= bytes;
     while (bytes) {
-        assert(shipment->first < shipment->count);
-        struct iovec *vector = &shipment->vectors[shipment->first];
+        assert(send_op->first < send_op->count);
+        struct iovec *vector = &send_op->vectors[send_op->first];
         if (bytes < vector->iov_len) {
             vector->iov_base = (char *)vector->iov_base + bytes;
             vector->iov_len -= bytes;
             break;
         }
         bytes -= vector->iov_len;
-        shipment->first++;
+        send_op->first++;
     }
-    return shipment->bytes == 0;
+    return send_op->bytes == 0;
 }
 
-void shipment_clear(struct shipment *shipment, struct parcel_list *done) {
-    assert(shipment->stage_count <=
-           SHIPMENT_STAGES_MAX); // `cut` may be set: the peer may have gone during a part
-    for (unsigned index = 0; index < shipment->stage_count; index++)
-        buffer_drop(shipment->stages[index]);
-    shipment->stage_count = 0;
-    for (struct parcel *parcel; (parcel = parcel_list_take(&shipment->carried));)
+void send_op_clear(struct send_op *send_op, struct parcel_list *done) {
+    assert(send_op->stage_count <= SEND_STAGES_MAX); // `cut` may be set: the peer may have gone during a part
+    for (unsigned index = 0; index < send_op->stage_count; index++)
+        buffer_drop(send_op->stages[index]);
+    send_op->stage_count = 0;
+    for (struct parcel *parcel; (parcel = parcel_list_take(&send_op->carried));)
         parcel_list_append(done, parcel);
 }

@@ -4,7 +4,7 @@
 //
 // Gathering takes parcels from the outbox, the first lane first. A parcel of up to COPY_BYTES_MAX is copied to the
 // stage, behind its predecessor, so that many small frames become one vector. A larger parcel becomes vectors that
-// point to its pieces. Copied parcels are free at once. The shipment carries the others until the kernel has sent them.
+// point to its pieces. Copied parcels are free at once. The send_op carries the others until the kernel has sent them.
 // No parcel of an earlier lane may interrupt a frame of several parcels.
 #pragma once
 
@@ -179,16 +179,16 @@ struct stage {
 };
 
 void stage_init(struct stage *stage, struct buffer_pool *pool);
-// Begins a stage for one shipment, with a first buffer of `bytes`, but at most RECEIVE_BUFFER_BYTES. Without memory the
+// Begins a stage for one send_op, with a first buffer of `bytes`, but at most RECEIVE_BUFFER_BYTES. Without memory the
 // stage has no buffer yet.
 void stage_init_sized(struct stage *stage, struct buffer_pool *pool, size_t bytes);
 void stage_deinit(struct stage *stage);
 
-enum { SHIPMENT_STAGES_MAX = 8 };
+enum { SEND_STAGES_MAX = 8 };
 
-// One send: its vectors, and the memory that the vectors point to.
-struct shipment {
-    struct shipment *next; // in the list of free shipments
+// One send operation of the ring: its vectors, and the memory that the vectors point to.
+struct send_op {
+    struct send_op *next; // in the list of free send_ops
     struct iovec vectors[SEND_VECTORS_MAX];
     unsigned first; // the vectors before this one have been sent
     unsigned count;
@@ -196,46 +196,46 @@ struct shipment {
     struct iovec *cut;          // the last vector of the present part, while it is shortened; else NULL
     size_t cut_bytes;           // bytes that `cut` was shortened by
     struct parcel_list carried; // parcels that are released when all is sent
-    struct buffer *stages[SHIPMENT_STAGES_MAX];
+    struct buffer *stages[SEND_STAGES_MAX];
     unsigned stage_count;
     uint32_t since_ms; // when the present part was begun, as a tick of the sender's shard
 };
 
-// Empties the shipment.
-void shipment_begin(struct shipment *shipment);
-// Adds `count` bytes, at most RECEIVE_BUFFER_BYTES, to the shipment. The caller must write the bytes at the returned
-// place in the stage. Returns NULL if stage or shipment has no room.
-uint8_t *shipment_place(struct shipment *shipment, struct stage *stage, size_t count);
-// Copies bytes to the stage, at most RECEIVE_BUFFER_BYTES, and adds them to the shipment. Returns false if stage or
-// shipment has no room.
-bool shipment_copy(struct shipment *shipment, struct stage *stage, const void *bytes, size_t count);
-// Fills an empty shipment from an outbox that isn't empty, until the shipment has `bytes_max` or more. Moves copied
+// Empties the send_op.
+void send_op_begin(struct send_op *send_op);
+// Adds `count` bytes, at most RECEIVE_BUFFER_BYTES, to the send_op. The caller must write the bytes at the returned
+// place in the stage. Returns NULL if stage or send_op has no room.
+uint8_t *send_op_place(struct send_op *send_op, struct stage *stage, size_t count);
+// Copies bytes to the stage, at most RECEIVE_BUFFER_BYTES, and adds them to the send_op. Returns false if stage or
+// send_op has no room.
+bool send_op_copy(struct send_op *send_op, struct stage *stage, const void *bytes, size_t count);
+// Fills an empty send_op from an outbox that isn't empty, until the send_op has `bytes_max` or more. Moves copied
 // parcels to *copied. At least one parcel is taken, even without memory for copies.
-void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment, size_t bytes_max,
+void outbox_gather(struct outbox *outbox, struct stage *stage, struct send_op *send_op, size_t bytes_max,
                    struct parcel_list *copied);
 // Makes the next part to send, of up to bytes_max. Returns the number of its vectors, which begin at `first` and are
-// valid until the next shipment_advance.
-unsigned shipment_part(struct shipment *shipment, size_t bytes_max);
+// valid until the next send_op_advance.
+unsigned send_op_part(struct send_op *send_op, size_t bytes_max);
 // Notes that `bytes` more were sent, at most those of the part. Returns false while bytes are left to send.
-bool shipment_advance(struct shipment *shipment, size_t bytes);
+bool send_op_advance(struct send_op *send_op, size_t bytes);
 // Drops the stages' buffers, and moves the carried parcels to *done.
-void shipment_clear(struct shipment *shipment, struct parcel_list *done);
+void send_op_clear(struct send_op *send_op, struct parcel_list *done);
 
 // --- Lag
 //
-// Tells whether a receiver keeps up, by the bytes that wait behind each shipment to the receiver.
+// Tells whether a receiver keeps up, by the bytes that wait behind each send to the receiver.
 //
 // A kernel takes megabytes for a receiver, and an urgent frame or a cancel is sent behind these bytes. So the hub must
-// know which receivers lag. A receiver lags if much waits behind several shipments in a row, however large the
+// know which receivers lag. A receiver lags if much waits behind several sends in a row, however large the
 // receiver's frames are.
 
-enum { LAG_SHIPMENTS = 3 }; // so many shipments in a row left much waiting: the receiver lags
+enum { LAG_SENDS = 3 }; // so many sends in a row left much waiting: the receiver lags
 
-// Returns the new count of shipments that left much waiting, after a shipment that left `behind` bytes. A lagging
+// Returns the new count of sends that left much waiting, after a send that left `behind` bytes. A lagging
 // receiver has caught up when less than a quarter of `much` waits.
 static inline unsigned lag_after(unsigned lag, uint64_t behind, uint64_t much) {
-    assert(lag <= LAG_SHIPMENTS);
-    if (lag == LAG_SHIPMENTS)
-        return behind < much / 4 ? 0 : LAG_SHIPMENTS;
+    assert(lag <= LAG_SENDS);
+    if (lag == LAG_SENDS)
+        return behind < much / 4 ? 0 : LAG_SENDS;
     return behind > much ? lag + 1 : 0;
 }

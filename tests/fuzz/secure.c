@@ -115,7 +115,7 @@ static bool same(const struct bytes *one, const struct bytes *other) {
 
 // --- Sealing
 
-static void read_records(const struct shipment *sealed, struct toy_way *way, struct bytes *read) {
+static void read_records(const struct send_op *sealed, struct toy_way *way, struct bytes *read) {
     for (unsigned index = 0; index < sealed->count; index++) {
         const uint8_t *bytes = sealed->vectors[index].iov_base;
         for (size_t at = 0; at < sealed->vectors[index].iov_len;) {
@@ -133,7 +133,7 @@ static void read_records(const struct shipment *sealed, struct toy_way *way, str
 
 // The stream's own bytes, in vectors of lengths that it says, are sealed and read.
 static void seal(struct secure_source *source, const struct bytes *stream, uint32_t seed) {
-    static struct shipment plain, sealed;
+    static struct send_op plain, sealed;
     static struct toy_way way;
     static struct bytes read;
     static uint8_t scratch[SECURE_RECORD_BYTES_MAX];
@@ -145,7 +145,7 @@ static void seal(struct secure_source *source, const struct bytes *stream, uint3
     read.count = 0;
     stage_init(&stage, &pool);
     parcel_list_init(&none);
-    shipment_begin(&plain);
+    send_op_begin(&plain);
     for (size_t at = 0; at < stream->count && plain.count < SEND_VECTORS_MAX;) {
         size_t left = stream->count - at, most = 1 + draw(&seed, draw(&seed, 4) ? 100 : BYTES_MAX);
         size_t count = plain.count + 1 == SEND_VECTORS_MAX || left < most ? left : most;
@@ -159,7 +159,7 @@ static void seal(struct secure_source *source, const struct bytes *stream, uint3
     while (plain.bytes) {
         require(secure_seal(secure, &sealed, &stage, scratch) && sealed.bytes <= SECURE_AHEAD_BYTES_MAX);
         read_records(&sealed, &way, &read);
-        shipment_clear(&sealed, &none);
+        send_op_clear(&sealed, &none);
     }
     secure->plain = NULL;
     require(same(&read, stream) && way.have == 0);

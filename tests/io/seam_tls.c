@@ -202,7 +202,7 @@ static void until_established(struct world *world) {
 }
 
 static void until_sent(struct world *world) {
-    while (world->connection.shipment || !outbox_empty(&world->connection.outbox)) {
+    while (world->connection.send_op || !outbox_empty(&world->connection.outbox)) {
         send_now(world);
         struct io_event event = wait_event(world->fixture->io);
         note(world, &event);
@@ -238,7 +238,7 @@ static void queue(struct world *world, size_t from, size_t bytes) {
 }
 
 static void until_at_hand(struct world *world) {
-    while (world->connection.shipment) {
+    while (world->connection.send_op) {
         struct io_event event = wait_event(world->fixture->io);
         note(world, &event);
     }
@@ -440,7 +440,7 @@ static void a_late_reader_gets_all(void **state) {
             queue(world, at + 100000, 100);
         }
         until_quiet(world);
-        assert_true(world->connection.shipment->bytes <= SECURE_AHEAD_BYTES_MAX);
+        assert_true(world->connection.send_op->bytes <= SECURE_AHEAD_BYTES_MAX);
         assert_true(connection_waiting(&world->connection) > BYTES / 2);
         sem_post(&world->start);
         until_sent(world);

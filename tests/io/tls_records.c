@@ -30,7 +30,7 @@ struct world {
     struct buffer_budget budget;
     struct buffer_pool pool;
     struct stage stage;
-    struct shipment sealed;
+    struct send_op sealed;
     struct secure secure; // the hub's side
     struct tls_records *records;
     struct tls_keys in, out; // the peer's
@@ -128,7 +128,7 @@ static void expect_alert(struct world *world, uint8_t alert) {
 static void seal(struct world *world, const struct iovec *parts, unsigned count) {
     struct parcel_list none;
     parcel_list_init(&none);
-    shipment_begin(&world->sealed);
+    send_op_begin(&world->sealed);
     world->secure.sealing = &world->sealed;
     world->secure.stage = &world->stage;
     assert_true(tls_records_seal(world->records, &world->secure, parts, count));
@@ -138,7 +138,7 @@ static void seal(struct world *world, const struct iovec *parts, unsigned count)
         memcpy(world->wire.bytes + world->wire.count, vector->iov_base, vector->iov_len);
         world->wire.count += vector->iov_len;
     }
-    shipment_clear(&world->sealed, &none);
+    send_op_clear(&world->sealed, &none);
 }
 
 static void pattern(uint8_t *bytes, size_t count, size_t from) {

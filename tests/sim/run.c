@@ -276,7 +276,7 @@ static void choose_turns(uint64_t seed, const struct profile *profile, struct wo
                                            .bytes = 1000,
                                            .patience_ns = 50000,
                                            .ahead_bytes = 500,
-                                           .shipment_bytes = 1000,
+                                           .send_bytes = 1000,
                                            .lagging_bytes = 2000,
                                            .narrow_bytes = 300,
                                            .large_bytes = 3000,

@@ -23,7 +23,7 @@ static const struct turn_bounds FEW = {.read_ns = 50000,
                                        .bytes = 1000,
                                        .patience_ns = SECOND,
                                        .ahead_bytes = 1000,
-                                       .shipment_bytes = 1000000,
+                                       .send_bytes = 1000000,
                                        .lagging_bytes = 1000000,
                                        .narrow_bytes = 100000,
                                        .large_bytes = 1000,
@@ -63,7 +63,7 @@ static unsigned unsent(const struct world *world) {
     const struct peer_slots *peers = &world->shards[0]->peers;
     for (uint32_t slot = 0; slot < peers->capacity; slot++) {
         const struct peer *peer = peers->slots[slot];
-        count += peer && !outbox_empty(&peer->connection.outbox) && !peer->connection.shipment;
+        count += peer && !outbox_empty(&peer->connection.outbox) && !peer->connection.send_op;
     }
     return count;
 }
@@ -402,7 +402,7 @@ static const struct turn_bounds LITTLE = {.read_ns = SECOND,
                                           .bytes = 100000,
                                           .patience_ns = SECOND,
                                           .ahead_bytes = 100000,
-                                          .shipment_bytes = 4000,
+                                          .send_bytes = 4000,
                                           .lagging_bytes = 4000,
                                           .narrow_bytes = SMALL,
                                           .large_bytes = 1000000,

@@ -167,7 +167,7 @@ void world_reload(struct world *world, const struct limits *limits) {
 
 enum {
     SLACK_BYTES = MEBIBYTE,          // replies that are being put together, mail, events under way
-    CONNECTION_BYTES = 4 * KIBIBYTE, // a peer, a shipment, their places in tables
+    CONNECTION_BYTES = 4 * KIBIBYTE, // a peer, a send_op, their places in tables
 };
 
 // A bound that was lowered may be passed for as long as what was there goes, but not by anything new.
@@ -229,7 +229,7 @@ static void check_settled(const struct shard *shard) {
         const struct peer *peer = shard->peers.slots[slot];
         if (peer && peer->state == PEER_ENDED && list_empty(&peer->request_index.requests) &&
             !peer->awaited && !peer->exchanges && outbox_empty(&peer->connection.outbox) &&
-            !peer->connection.shipment)
+            !peer->connection.send_op)
             kernel_fail("shard %u keeps connection %llx, which is owed nothing", shard->index,
                         (unsigned long long)peer->name);
     }
@@ -271,7 +271,7 @@ static void check_turn(const struct shard *shard) {
             continue;
         forgotten += peer->in_fanout && !list_empty(&peer->to_send) && list_empty(&fanout_sends->waiting);
         under_way += peer->fanout_round == fanout_sends->round;
-        ended += peer->fanout_round && !peer->connection.shipment;
+        ended += peer->fanout_round && !peer->connection.send_op;
         if (peer->connection.direct && peer->connection.direct_bytes > shard->bounds.part_max)
             kernel_fail("shard %u wants %u bytes of one peer at once", shard->index,
                         peer->connection.direct_bytes);

@@ -93,7 +93,7 @@ static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parce
         return;
     if (!parcel->is_encoded)
         parcel_encode(parcel, peer->transport->codec.wire);
-    if (peer->connection.shipment || peer->connection.paused)
+    if (peer->connection.send_op || peer->connection.paused)
         parcel = detach_waiting(shard, peer, parcel);
     parcel->bound = bound;
     outbox_add(&peer->connection.outbox, parcel);
@@ -148,7 +148,7 @@ void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list
 void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *frame) {
     const struct connection *connection = &peer->connection;
     queue_limit_close(shard, peer, peer->exchange_bytes);
-    if (peer_is_unreachable(peer) || connection->shipment || connection->paused || connection->outbox.index) {
+    if (peer_is_unreachable(peer) || connection->send_op || connection->paused || connection->outbox.index) {
         send_queue_chain(shard, peer, frame);
         return;
     }
@@ -238,7 +238,7 @@ void send_missed(struct shard *shard, struct peer *peer, uint32_t count) {
 // A queue that has emptied is the last place where what was missed can be told.
 static void report_when_emptied(struct shard *shard, struct peer *peer) {
     bool emptied =
-        !peer->connection.paused && !peer->connection.shipment && outbox_empty(&peer->connection.outbox);
+        !peer->connection.paused && !peer->connection.send_op && outbox_empty(&peer->connection.outbox);
     if (peer->missed && emptied && !peer_is_unreachable(peer) && !report_missed(shard, peer, LANE_NORMAL))
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
 }
@@ -285,8 +285,8 @@ static void count_send(struct shard *shard, const struct peer *peer, const struc
 
 // Notes that a send has begun. From now on the peer is idle if it doesn't read, also after it has half-closed.
 static void begun(struct shard *shard, struct peer *peer) {
-    assert(peer->connection.shipment);
-    peer->sending_ms = peer->connection.shipment->since_ms = shard_tick(shard);
+    assert(peer->connection.send_op);
+    peer->sending_ms = peer->connection.send_op->since_ms = shard_tick(shard);
     peer->probed = false;
     if (peer->state == PEER_ENDED)
         peer_watch(shard, peer);
@@ -306,7 +306,7 @@ static void flush(struct shard *shard, struct peer *peer) {
         report_when_emptied(shard, peer);
     if (peer->state == PEER_CLOSING)
         return;
-    bool was_free = !peer->connection.shipment;
+    bool was_free = !peer->connection.send_op;
     struct waits waited = waits_of(peer);
     enum sending sending = connection_send(&peer->connection, shard->io, &shard->sender, &done);
     release_all(shard, peer, &done);
@@ -314,7 +314,7 @@ static void flush(struct shard *shard, struct peer *peer) {
         peer_close(shard, peer, COUNTER_NONE);
     } else if (sending == SENDING_BUSY && was_free) {
         begun(shard, peer);
-        PROBE(send, peer->name, peer->connection.shipment->bytes, peer->connection.shipment->count);
+        PROBE(send, peer->name, peer->connection.send_op->bytes, peer->connection.send_op->count);
         count_send(shard, peer, &waited);
     } else if (sending == SENDING_IDLE) { // the queue was emptied by cancels
         assert(outbox_empty(&peer->connection.outbox));
@@ -360,10 +360,10 @@ static bool has_window(struct shard *shard) {
 // How much was taken from what waited for it.
 static size_t begin_fanout_send(struct shard *shard, struct peer *peer) {
     size_t waited = peer->connection.outbox.bytes;
-    bool was_free = !peer->connection.shipment;
+    bool was_free = !peer->connection.send_op;
     assert(peer->in_fanout);
     flush(shard, peer);
-    if (!was_free || !peer->connection.shipment)
+    if (!was_free || !peer->connection.send_op)
         return 0;
     assert(!peer->fanout_round);
     peer->fanout_round = shard->fanout_sends.round & FANOUT_ROUNDS_MAX;
@@ -392,7 +392,7 @@ static void begin_fanout_sends(struct shard *shard) {
 
 // Notes the end of a send of events to many, however it ended.
 static void note_fanout_sent(struct shard *shard, struct peer *peer) {
-    if (!peer->fanout_round || peer->connection.shipment)
+    if (!peer->fanout_round || peer->connection.send_op)
         return;
     if (peer->fanout_round == shard->fanout_sends.round) {
         assert(shard->fanout_sends.out > 0);
@@ -419,7 +419,7 @@ void send_flush_all(struct shard *shard) {
 }
 
 void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
-    assert(peer->connection.shipment); // one send at a time
+    assert(peer->connection.send_op); // one send at a time
     struct parcel_list done;
     parcel_list_init(&done);
     enum sending sending = connection_sent(&peer->connection, shard->io, &shard->sender, result, &done);
@@ -427,8 +427,8 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
     note_fanout_sent(shard, peer);
     PROBE(sent, peer->name, result, peer->connection.outbox.bytes);
     peer_took(shard, peer);
-    if (result > 0 && peer->connection.shipment)
-        peer->connection.shipment->since_ms = shard_tick(shard);
+    if (result > 0 && peer->connection.send_op)
+        peer->connection.send_op->since_ms = shard_tick(shard);
     if (peer->cold)
         feature_peer_read(shard, peer);
     if (result > 0) {

@@ -15,7 +15,7 @@ void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *par
 // confined: sends to it have memory of their own.
 static inline bool send_may_pack(const struct shard *shard, const struct peer *peer) {
     const struct connection *connection = &peer->connection;
-    return outbox_may_pack(&connection->outbox) && !peer_is_unreachable(peer) && !connection->shipment &&
+    return outbox_may_pack(&connection->outbox) && !peer_is_unreachable(peer) && !connection->send_op &&
            !connection->paused && !connection->hurries && connection->share != SHARE_SMALL &&
            queue_limit_has_room(shard, peer);
 }

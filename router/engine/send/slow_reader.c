@@ -25,8 +25,8 @@ uint64_t slow_reader_bytes_max(const struct shard *shard) {
 // Whether the kernel has taken a whole part of what it is handed within PACE_MS, or hasn't been handed anything. The
 // more waits, the shorter that time is: a kernel takes some megabytes for a peer that reads nothing.
 static bool keeps_pace(const struct shard *shard, const struct peer *peer, uint64_t waiting, uint64_t max) {
-    const struct shipment *shipment = peer->connection.shipment;
-    return !shipment || shard_since(shard, shipment->since_ms) * waiting < PACE_MS * max;
+    const struct send_op *send_op = peer->connection.send_op;
+    return !send_op || shard_since(shard, send_op->since_ms) * waiting < PACE_MS * max;
 }
 
 // Returns the time in units of LATE_TICK_MS, from 1 on, as peer.late_at has it. The count wraps after twelve days.

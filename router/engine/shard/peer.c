@@ -236,7 +236,7 @@ void peer_silence(struct shard *shard, struct peer *peer) {
 
 static bool peer_all_sent(const struct peer *peer) {
     assert(peer->exchanges > 0 || peer->exchange_bytes == 0);
-    return outbox_empty(&peer->connection.outbox) && !peer->connection.shipment &&
+    return outbox_empty(&peer->connection.outbox) && !peer->connection.send_op &&
            (peer->exchanges == 0 || peer->state == PEER_SILENCED);
 }
 
@@ -372,7 +372,7 @@ uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer) {
         return due_after_ms(shard, shard_since(shard, peer->checked_ms), HANDSHAKE_MS * UINT64_C(1000000));
     if (open && peer->partial)
         return due_after_ms(shard, shard_since(shard, peer->checked_ms), limits->frame_timeout_ns);
-    if (limits->idle_timeout_ns == 0 || !(open || peer->connection.shipment))
+    if (limits->idle_timeout_ns == 0 || !(open || peer->connection.send_op))
         return UINT64_MAX;
     return due_after_ms(shard, inactive_ms(shard, peer), limits->idle_timeout_ns);
 }

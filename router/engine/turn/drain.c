@@ -76,7 +76,7 @@ static bool drain_all_sent(const struct shard *shard) {
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         const struct peer *peer = shard->peers.slots[slot];
         if (peer && !peer->connection.paused &&
-            (peer->connection.shipment || !outbox_empty(&peer->connection.outbox)))
+            (peer->connection.send_op || !outbox_empty(&peer->connection.outbox)))
             return false;
     }
     return true;

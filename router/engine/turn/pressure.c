@@ -35,12 +35,12 @@ enum {
 };
 
 static uint64_t still_ms(const struct shard *shard, const struct peer *peer) {
-    assert(peer->connection.shipment); // else no bytes wait for the kernel
+    assert(peer->connection.send_op); // else no bytes wait for the kernel
     return shard_since(shard, peer->sending_ms);
 }
 
 static bool is_slow(const struct shard *shard, const struct peer *peer, size_t bytes_min) {
-    return peer->state != PEER_CLOSING && peer->connection.shipment &&
+    return peer->state != PEER_CLOSING && peer->connection.send_op &&
            still_ms(shard, peer) >= SLOW_READER_MS && connection_waiting(&peer->connection) >= bytes_min;
 }
 

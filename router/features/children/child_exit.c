@@ -32,7 +32,7 @@ static void drop_queue(struct shard *shard, struct peer *seat) {
 static void drop_bound(struct shard *shard, struct peer *seat) {
     struct outbox *outbox = &seat->connection.outbox;
     struct parcel_list parcels;
-    assert(seat->connection.paused && !seat->connection.shipment);
+    assert(seat->connection.paused && !seat->connection.send_op);
     parcel_list_init(&parcels);
     for (struct parcel *parcel; (parcel = outbox_take(outbox));) {
         if (!parcel->bound) {

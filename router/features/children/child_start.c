@@ -265,7 +265,7 @@ void child_send_on(struct shard *shard, struct child *child) {
     assert(shard->index == 0);
     struct connection *connection = &child->seat->connection;
     struct parcel_list done;
-    if (connection->shipment || connection->ending || connection->out < 0)
+    if (connection->send_op || connection->ending || connection->out < 0)
         return;
     parcel_list_init(&done);
     enum sending sending =

@@ -238,7 +238,7 @@ void nats_handshake_secure(struct link *link) {
     struct secure_source *authorities = shard->hub->settings.cluster.settings->authorities;
     assert(link->state == LINK_SECURING && authorities);
     bool is_clean =
-        !peer->partial && !connection->direct && !connection->shipment && outbox_empty(&connection->outbox);
+        !peer->partial && !connection->direct && !connection->send_op && outbox_empty(&connection->outbox);
     if (!is_clean) {
         peer_close(shard, peer, COUNTER_NONE);
     } else if (!connection_secure_dialled(connection, authorities, &shard->buffers,

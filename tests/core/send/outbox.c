@@ -22,7 +22,7 @@ struct fixture {
     struct parcel_pool parcels;
     struct outbox outbox;
     struct stage stage;
-    struct shipment shipment;
+    struct send_op send_op;
     struct parcel_list done;
 };
 
@@ -81,20 +81,20 @@ static size_t take(const struct iovec *vectors, unsigned count, size_t most, cha
 static size_t send_all(struct fixture *fixture, size_t part, size_t step, char *out) {
     size_t sent = 0;
     while (!outbox_empty(&fixture->outbox)) {
-        struct shipment *shipment = &fixture->shipment;
-        outbox_gather(&fixture->outbox, &fixture->stage, shipment, SEND_BYTES_MAX, &fixture->done);
-        assert_in_range(shipment->count, 1, SEND_VECTORS_MAX);
+        struct send_op *send_op = &fixture->send_op;
+        outbox_gather(&fixture->outbox, &fixture->stage, send_op, SEND_BYTES_MAX, &fixture->done);
+        assert_in_range(send_op->count, 1, SEND_VECTORS_MAX);
         drop_done(fixture); // what was copied is free to go before it is sent
         for (bool whole = false; !whole;) {
-            size_t due = shipment->bytes < part ? shipment->bytes : part;
-            unsigned first = shipment->first, count = shipment_part(shipment, part);
-            assert_int_equal(bytes_of(shipment->vectors + first, count), due);
-            size_t taken = take(shipment->vectors + first, count, step, out + sent);
+            size_t due = send_op->bytes < part ? send_op->bytes : part;
+            unsigned first = send_op->first, count = send_op_part(send_op, part);
+            assert_int_equal(bytes_of(send_op->vectors + first, count), due);
+            size_t taken = take(send_op->vectors + first, count, step, out + sent);
             sent += taken;
-            whole = shipment_advance(shipment, taken);
+            whole = send_op_advance(send_op, taken);
         }
-        assert_int_equal(shipment->first, shipment->count);
-        shipment_clear(shipment, &fixture->done);
+        assert_int_equal(send_op->first, send_op->count);
+        send_op_clear(send_op, &fixture->done);
         drop_done(fixture);
     }
     return sent;
@@ -130,20 +130,20 @@ static void no_more_is_gathered_than_is_wanted(void **state) {
     set_up(&fixture);
     for (unsigned count = 0; count < 5; count++)
         add(&fixture, 'a', count % 2 ? 100 : COPY_BYTES_MAX + 1, LANE_NORMAL);
-    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, COPY_BYTES_MAX + 101, &fixture.done);
+    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.send_op, COPY_BYTES_MAX + 101, &fixture.done);
     assert_int_equal(fixture.outbox.count, 3); // two had just as much
-    assert_int_equal(fixture.shipment.bytes, COPY_BYTES_MAX + 101);
+    assert_int_equal(fixture.send_op.bytes, COPY_BYTES_MAX + 101);
     assert_false(outbox_is_ahead(&fixture.outbox));
     add(&fixture, 'b', 1, LANE_HIGH);
     assert_true(outbox_is_ahead(&fixture.outbox));
-    shipment_clear(&fixture.shipment, &fixture.done);
-    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, 1, &fixture.done);
-    assert_int_equal(fixture.shipment.bytes, 1);
-    assert_int_equal(*(const char *)fixture.shipment.vectors[0].iov_base, 'b');
-    shipment_clear(&fixture.shipment, &fixture.done);
-    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, 1, &fixture.done); // one at least
-    assert_int_equal(fixture.shipment.bytes, COPY_BYTES_MAX + 1);
-    shipment_clear(&fixture.shipment, &fixture.done);
+    send_op_clear(&fixture.send_op, &fixture.done);
+    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.send_op, 1, &fixture.done);
+    assert_int_equal(fixture.send_op.bytes, 1);
+    assert_int_equal(*(const char *)fixture.send_op.vectors[0].iov_base, 'b');
+    send_op_clear(&fixture.send_op, &fixture.done);
+    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.send_op, 1, &fixture.done); // one at least
+    assert_int_equal(fixture.send_op.bytes, COPY_BYTES_MAX + 1);
+    send_op_clear(&fixture.send_op, &fixture.done);
     for (struct parcel *parcel; (parcel = outbox_take(&fixture.outbox));)
         parcel_drop(parcel);
     tear_down(&fixture);
@@ -212,33 +212,33 @@ static void small_neighbours_become_one_vector_and_large_ones_are_not_copied(voi
     const void *large = NULL;
     for (const struct parcel *parcel = fixture.outbox.lanes[LANE_NORMAL].first; parcel; parcel = parcel->next)
         large = parcel->pieces[0].bytes; // the last one's
-    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, SEND_BYTES_MAX, &fixture.done);
-    assert_int_equal(fixture.shipment.count, 2);
-    assert_int_equal(fixture.shipment.vectors[0].iov_len, 1000);
-    assert_ptr_equal(fixture.shipment.vectors[1].iov_base, large);
-    assert_non_null(fixture.shipment.carried.first);
-    assert_true(shipment_advance(&fixture.shipment, 1000 + COPY_BYTES_MAX + 1));
-    shipment_clear(&fixture.shipment, &fixture.done);
-    assert_null(fixture.shipment.carried.first);
+    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.send_op, SEND_BYTES_MAX, &fixture.done);
+    assert_int_equal(fixture.send_op.count, 2);
+    assert_int_equal(fixture.send_op.vectors[0].iov_len, 1000);
+    assert_ptr_equal(fixture.send_op.vectors[1].iov_base, large);
+    assert_non_null(fixture.send_op.carried.first);
+    assert_true(send_op_advance(&fixture.send_op, 1000 + COPY_BYTES_MAX + 1));
+    send_op_clear(&fixture.send_op, &fixture.done);
+    assert_null(fixture.send_op.carried.first);
     tear_down(&fixture);
 }
 
-// Two shipments under way share a stage: the second must not write where the first lies.
+// Two send_ops under way share a stage: the second must not write where the first lies.
 static void a_stage_in_use_is_not_overwritten(void **state) {
     (void)state;
     struct fixture fixture;
-    struct shipment other;
+    struct send_op other;
     set_up(&fixture);
     add(&fixture, 'a', 500, LANE_NORMAL);
-    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, SEND_BYTES_MAX, &fixture.done);
+    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.send_op, SEND_BYTES_MAX, &fixture.done);
     for (unsigned round = 0; round < 100; round++) {
         add(&fixture, 'b', 500, LANE_NORMAL);
         outbox_gather(&fixture.outbox, &fixture.stage, &other, SEND_BYTES_MAX, &fixture.done);
         for (size_t byte = 0; byte < 500; byte++)
-            assert_int_equal(((char *)fixture.shipment.vectors[0].iov_base)[byte], 'a');
-        shipment_clear(&other, &fixture.done);
+            assert_int_equal(((char *)fixture.send_op.vectors[0].iov_base)[byte], 'a');
+        send_op_clear(&other, &fixture.done);
     }
-    shipment_clear(&fixture.shipment, &fixture.done);
+    send_op_clear(&fixture.send_op, &fixture.done);
     tear_down(&fixture);
 }
 
@@ -268,10 +268,10 @@ static void a_frame_of_several_parcels_is_not_cut(void **state) {
         struct parcel *last = list_entry(lane->last, struct parcel, next);
         last->unfinished = part < 99;
     }
-    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, SEND_BYTES_MAX, &fixture.done);
+    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.send_op, SEND_BYTES_MAX, &fixture.done);
     assert_int_equal(fixture.outbox.count, 100 - SEND_VECTORS_MAX);
-    assert_true(shipment_advance(&fixture.shipment, fixture.shipment.bytes));
-    shipment_clear(&fixture.shipment, &fixture.done);
+    assert_true(send_op_advance(&fixture.send_op, fixture.send_op.bytes));
+    send_op_clear(&fixture.send_op, &fixture.done);
     add(&fixture, 'u', 1, LANE_URGENT);
     size_t sent = send_all(&fixture, SIZE_MAX, SIZE_MAX, out);
     assert_int_equal(sent, (100 - SEND_VECTORS_MAX) * (COPY_BYTES_MAX + 1) + 1);
@@ -292,11 +292,11 @@ static void a_frame_of_small_parcels_is_not_cut(void **state) {
             list_entry(fixture.outbox.lanes[LANE_NORMAL].last, struct parcel, next)->unfinished =
                 part + 1 < PARTS;
         }
-        outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, first * PART_BYTES, &fixture.done);
+        outbox_gather(&fixture.outbox, &fixture.stage, &fixture.send_op, first * PART_BYTES, &fixture.done);
         assert_int_equal(fixture.outbox.count, PARTS - first);
-        assert_int_equal(fixture.shipment.count, 1); // as one piece
-        assert_true(shipment_advance(&fixture.shipment, fixture.shipment.bytes));
-        shipment_clear(&fixture.shipment, &fixture.done);
+        assert_int_equal(fixture.send_op.count, 1); // as one piece
+        assert_true(send_op_advance(&fixture.send_op, fixture.send_op.bytes));
+        send_op_clear(&fixture.send_op, &fixture.done);
         add(&fixture, 'u', 1, LANE_URGENT);
         size_t sent = send_all(&fixture, SIZE_MAX, SIZE_MAX, out);
         assert_int_equal(sent, (PARTS - first) * PART_BYTES + 1);

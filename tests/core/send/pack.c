@@ -256,13 +256,13 @@ static void send_all(struct model *model, size_t bytes_max) {
     stage_init(&stage, &model->fixture.buffers);
     parcel_list_init(&done);
     while (!outbox_empty(&model->outbox)) {
-        struct shipment shipment;
-        outbox_gather(&model->outbox, &stage, &shipment, bytes_max, &done);
-        for (unsigned at = 0; at < shipment.count; at++) {
-            memcpy(out + sent, shipment.vectors[at].iov_base, shipment.vectors[at].iov_len);
-            sent += shipment.vectors[at].iov_len;
+        struct send_op send_op;
+        outbox_gather(&model->outbox, &stage, &send_op, bytes_max, &done);
+        for (unsigned at = 0; at < send_op.count; at++) {
+            memcpy(out + sent, send_op.vectors[at].iov_base, send_op.vectors[at].iov_len);
+            sent += send_op.vectors[at].iov_len;
         }
-        shipment_clear(&shipment, &done);
+        send_op_clear(&send_op, &done);
         for (struct parcel *parcel; (parcel = parcel_list_take(&done));)
             parcel_drop(parcel);
     }
