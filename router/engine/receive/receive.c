@@ -326,7 +326,7 @@ static void starve(struct shard *shard, struct peer *peer) {
 
 // Returns whether buffers are short: peers wait for one, or as many arrivals wait to be read as a turn has buffers.
 static bool buffers_are_short(const struct shard *shard) {
-    return !list_empty(&shard->starved) || !list_empty(&shard->receive_queue) || shard->share.few_buffers;
+    return !list_empty(&shard->starved) || !list_empty(&shard->receive_queue) || shard->share.buffers_reduced;
 }
 
 bool receive_is_queued(const struct peer *peer) {

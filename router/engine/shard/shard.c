@@ -58,7 +58,7 @@ uint32_t shard_buffers_provided(const struct shard *shard) {
 
 uint32_t shard_buffers_now(const struct shard *shard) {
     uint32_t all = shard_buffers_provided(shard);
-    return shard->share.few_buffers ? all / 4 : all;
+    return shard->share.buffers_reduced ? all / 4 : all;
 }
 
 static void init_tables(struct shard *shard) {

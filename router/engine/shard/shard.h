@@ -99,7 +99,7 @@ struct share {
     bool cuts;               // the reading of the arrival may stop between two units
     bool heavy;              // a message went to many peers since the last look
     bool goes_on;            // this turn goes on with the peers that wait
-    bool few_buffers;        // the kernel has few buffers, since many arrivals wait
+    bool buffers_reduced;    // the kernel has few buffers, since many arrivals wait
     bool skipped;            // the turn before did not read the peers in deficit
     struct turn_parts parts; // of large frames, which are received straight into their own memory
 };

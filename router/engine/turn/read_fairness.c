@@ -11,11 +11,11 @@
 
 enum {
     PAUSE_AT = 2, // arrivals of a peer that may wait before the kernel stops receiving
-    EVENTS_MIN = 8,
+    INLINE_ARRIVALS = 8,
 };
 
-// An arrival that waits.
-struct put_off {
+// An arrival that a later turn reads, or the rest of one.
+struct deferred_arrival {
     struct io_event event;
     uint32_t at; // the offset in the buffer from which on nothing was read; 0: from the begin
     bool opened; // with TLS: the buffer is plaintext, and more records may wait behind it
@@ -26,13 +26,13 @@ struct deficit {
     struct list link; // of share.fresh or share.in_deficit
     struct peer *peer;
     int64_t credit_ns;
-    uint32_t fanout_passes; // the pass in which the peer's events were last fanned out
-    uint64_t fanout_bytes;  // the bytes of these events
-    bool publishes;         // the last arrival had messages to many
-    struct put_off *events; // a ring: `few`, or allocated memory
+    uint32_t fanout_passes;            // the pass in which the peer's events were last fanned out
+    uint64_t fanout_bytes;             // the bytes of these events
+    bool publishes;                    // the last arrival had messages to many
+    struct deferred_arrival *arrivals; // a ring: `inline_arrivals`, or allocated memory
     uint32_t first, count, capacity;
     uint32_t waits_ms; // since when arrivals wait for which the peer wasn't excused; a tick
-    struct put_off few[EVENTS_MIN];
+    struct deferred_arrival inline_arrivals[INLINE_ARRIVALS];
 };
 
 // --- Peers that wait
@@ -53,8 +53,8 @@ static struct deficit *deficit_of(struct shard *shard, struct peer *peer) {
     shard->share.spare = NULL;
     *deficit = (struct deficit){.peer = peer,
                                 .credit_ns = (int64_t)shard->bounds.share_ns,
-                                .events = deficit->few,
-                                .capacity = EVENTS_MIN};
+                                .arrivals = deficit->inline_arrivals,
+                                .capacity = INLINE_ARRIVALS};
     list_init(&deficit->link);
     list_append(&shard->share.fresh, &deficit->link);
     shard->share.count++;
@@ -62,9 +62,9 @@ static struct deficit *deficit_of(struct shard *shard, struct peer *peer) {
     return deficit;
 }
 
-static void events_give(struct deficit *deficit) {
-    if (deficit->events != deficit->few)
-        memory_give(deficit->events);
+static void arrivals_give(struct deficit *deficit) {
+    if (deficit->arrivals != deficit->inline_arrivals)
+        memory_give(deficit->arrivals);
 }
 
 static void deficit_give(struct shard *shard, struct deficit *deficit) {
@@ -72,7 +72,7 @@ static void deficit_give(struct shard *shard, struct deficit *deficit) {
     list_remove(&deficit->link);
     shard->share.count--;
     deficit->peer->deficit = NULL;
-    events_give(deficit);
+    arrivals_give(deficit);
     if (shard->share.spare)
         memory_give(deficit);
     else
@@ -83,23 +83,23 @@ static bool make_room(struct deficit *deficit) {
     if (deficit->count < deficit->capacity)
         return true;
     uint32_t capacity = deficit->capacity * 2;
-    struct put_off *events = memory_take(capacity * sizeof *events);
-    if (!events)
+    struct deferred_arrival *arrivals = memory_take(capacity * sizeof *arrivals);
+    if (!arrivals)
         return false;
     for (uint32_t index = 0; index < deficit->count; index++)
-        events[index] = deficit->events[(deficit->first + index) % deficit->capacity];
-    events_give(deficit);
-    deficit->events = events;
+        arrivals[index] = deficit->arrivals[(deficit->first + index) % deficit->capacity];
+    arrivals_give(deficit);
+    deficit->arrivals = arrivals;
     deficit->first = 0;
     deficit->capacity = capacity;
     return true;
 }
 
-static struct put_off take_first(struct shard *shard, struct deficit *deficit) {
+static struct deferred_arrival take_first(struct shard *shard, struct deficit *deficit) {
     assert(deficit->count > 0 && shard->share.waiting > 0);
     peer_discount_wait(shard, deficit->peer, deficit->waits_ms);
     deficit->waits_ms = shard_tick(shard);
-    struct put_off first = deficit->events[deficit->first];
+    struct deferred_arrival first = deficit->arrivals[deficit->first];
     deficit->first = (deficit->first + 1) % deficit->capacity;
     deficit->count--;
     shard->share.waiting--;
@@ -113,18 +113,18 @@ static void note_waiting(struct shard *shard, struct deficit *deficit) {
 }
 
 // Puts the rest of an arrival back to the front. There is room, since take_first has taken it out.
-static void put_back(struct shard *shard, struct deficit *deficit, const struct put_off *rest) {
+static void put_back(struct shard *shard, struct deficit *deficit, const struct deferred_arrival *rest) {
     assert(deficit->count < deficit->capacity);
     deficit->first = (deficit->first + deficit->capacity - 1) % deficit->capacity;
-    deficit->events[deficit->first] = *rest;
+    deficit->arrivals[deficit->first] = *rest;
     note_waiting(shard, deficit);
 }
 
 // --- Reading
 
 // Reads an arrival. Returns whether reading was cut short; then *rest is the rest.
-static bool read_arrival(struct shard *shard, struct peer *peer, const struct put_off *arrival, bool cuts,
-                         struct put_off *rest) {
+static bool read_arrival(struct shard *shard, struct peer *peer, const struct deferred_arrival *arrival,
+                         bool cuts, struct deferred_arrival *rest) {
     assert(!shard->run.count);
     *rest = *arrival;
     shard->share.cuts = cuts && arrival->event.buffer;
@@ -141,7 +141,7 @@ static bool read_arrival(struct shard *shard, struct peer *peer, const struct pu
 
 // Copies the rest of an arrival to a buffer of its size, so that the arrival doesn't hold a receive buffer while it
 // waits. Without memory nothing changes.
-static void make_small(struct shard *shard, const struct peer *peer, struct put_off *arrival) {
+static void make_small(struct shard *shard, const struct peer *peer, struct deferred_arrival *arrival) {
     struct buffer *old = arrival->event.buffer;
     uint32_t from = arrival->at ? arrival->at : RECEIVE_HEAD_BYTES;
     uint32_t end = RECEIVE_HEAD_BYTES + (uint32_t)arrival->event.result;
@@ -172,11 +172,11 @@ static void note_fanout(struct shard *shard, struct deficit *deficit, uint64_t b
 }
 
 // Reads one arrival, and notes what it took.
-static void read_one(struct shard *shard, struct peer *peer, const struct put_off *arrival) {
+static void read_one(struct shard *shard, struct peer *peer, const struct deferred_arrival *arrival) {
     uint64_t from_ns = shard->share.stale ? io_clock(shard->io) : shard->share.from_ns;
     uint64_t fanout_before = shard->fanout_sends.bytes;
     struct deficit *deficit = peer->deficit;
-    struct put_off rest;
+    struct deferred_arrival rest;
     bool cuts = deficit ? make_room(deficit) : may_note(shard);
     bool cut = read_arrival(shard, peer, arrival, cuts, &rest);
     uint64_t now_ns = io_clock(shard->io), spent_ns = now_ns - from_ns;
@@ -199,18 +199,18 @@ static void read_one(struct shard *shard, struct peer *peer, const struct put_of
 static void read_all_of(struct shard *shard, struct deficit *deficit) {
     struct peer *peer = deficit->peer;
     while (deficit->count) {
-        struct put_off first = take_first(shard, deficit), rest;
+        struct deferred_arrival first = take_first(shard, deficit), rest;
         read_arrival(shard, peer, &first, false, &rest);
     }
 }
 
-// False without memory to do so.
-static bool put_off(struct shard *shard, struct peer *peer, const struct io_event *event) {
+// Queues an arrival for a later turn. Returns false without memory.
+static bool defer_arrival(struct shard *shard, struct peer *peer, const struct io_event *event) {
     struct deficit *deficit = deficit_of(shard, peer);
     if (!deficit || !make_room(deficit))
         return false;
-    struct put_off *last = &deficit->events[(deficit->first + deficit->count) % deficit->capacity];
-    *last = (struct put_off){.event = *event};
+    struct deferred_arrival *last = &deficit->arrivals[(deficit->first + deficit->count) % deficit->capacity];
+    *last = (struct deferred_arrival){.event = *event};
     if (peer->reads_paused)
         make_small(shard, peer, last);
     note_waiting(shard, deficit);
@@ -233,11 +233,11 @@ void read_fairness_begin(struct shard *shard) {
 
 void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_event *event) {
     bool waits = peer->deficit || peer->reads_paused || shard->share.from_ns >= shard->share.until_ns;
-    if (waits && peer->state != PEER_CLOSING && put_off(shard, peer, event))
+    if (waits && peer->state != PEER_CLOSING && defer_arrival(shard, peer, event))
         return;
     if (peer->deficit)
         read_all_of(shard, peer->deficit);
-    read_one(shard, peer, &(struct put_off){.event = *event});
+    read_one(shard, peer, &(struct deferred_arrival){.event = *event});
 }
 
 // --- Going on
@@ -272,7 +272,7 @@ static bool visit(struct shard *shard, struct deficit *deficit) {
         deficit_give(shard, deficit);
         return true;
     }
-    struct put_off first = take_first(shard, deficit);
+    struct deferred_arrival first = take_first(shard, deficit);
     read_one(shard, deficit->peer, &first);
     return true;
 }
@@ -314,10 +314,10 @@ bool read_fairness_go_on(struct shard *shard) {
 
 void read_fairness_provide(struct shard *shard) {
     struct share *share = &shard->share;
-    bool is_few = share->waiting >= shard_buffers_now(shard);
-    if (is_few == share->few_buffers)
+    bool reduced = share->waiting >= shard_buffers_now(shard);
+    if (reduced == share->buffers_reduced)
         return;
-    share->few_buffers = is_few;
+    share->buffers_reduced = reduced;
     io_provide_buffers(shard->io, shard_buffers_now(shard));
 }
 
