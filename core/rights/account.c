@@ -221,7 +221,7 @@ void account_end_pending(struct account *account) {
     count_down(&account->pending);
 }
 
-bool account_ask_ahead(struct account *account, uint32_t max, uint32_t count) {
+bool account_begin_pending_ahead(struct account *account, uint32_t max, uint32_t count) {
     assert(count > 0);
     uint32_t bound = max ? max / 2 : UINT32_MAX / 2;
     uint32_t before = atomic_load_explicit(&account->pending, memory_order_relaxed);
@@ -233,7 +233,7 @@ bool account_ask_ahead(struct account *account, uint32_t max, uint32_t count) {
     return true;
 }
 
-void account_answer_several(struct account *account, uint32_t count) {
+void account_end_pending_several(struct account *account, uint32_t count) {
     uint32_t before = atomic_fetch_sub_explicit(&account->pending, count, memory_order_relaxed);
     assert(before >= count);
     (void)before;
@@ -353,7 +353,7 @@ static void empty(struct account_lease *account_lease) {
     if (account_lease->limits)
         lease_give_units(account_lease);
     if (account_lease->places + account_lease->answered)
-        account_answer_several(account_lease->account, account_lease->places + account_lease->answered);
+        account_end_pending_several(account_lease->account, account_lease->places + account_lease->answered);
     *account_lease = (struct account_lease){0};
 }
 
@@ -429,14 +429,14 @@ static bool take_answered(struct account_lease *account_lease, uint32_t max) {
     return true;
 }
 
-bool account_lease_ask_anew(struct account_leases *account_leases, struct account *account,
-                            const struct account_limits *limits) {
+bool account_lease_begin_pending_anew(struct account_leases *account_leases, struct account *account,
+                                      const struct account_limits *limits) {
     struct account_lease *account_lease = account_lease_of(account_leases, account);
     bool again = open_for(account_leases, account_lease, account);
-    if (account_lease->asked != limits) {
+    if (account_lease->places_limits != limits) {
         account_lease->answered += account_lease->places;
         account_lease->places = 0;
-        account_lease->asked = limits;
+        account_lease->places_limits = limits;
     }
     uint32_t max = limits->pending;
     if (account_lease->answered > 0)
@@ -445,12 +445,12 @@ bool account_lease_ask_anew(struct account_leases *account_leases, struct accoun
         return false;
     uint32_t places =
         max ? (uint32_t)least(max / ACCOUNT_LEASE_WORTH_PARTS, ACCOUNT_LEASE_PLACES) : ACCOUNT_LEASE_PLACES;
-    if (again && places && account_ask_ahead(account, max, places))
+    if (again && places && account_begin_pending_ahead(account, max, places))
         account_lease->places = places;
     return true;
 }
 
-void account_lease_answer_anew(struct account_leases *account_leases, struct account *account) {
+void account_lease_end_pending_anew(struct account_leases *account_leases, struct account *account) {
     struct account_lease *account_lease = account_lease_of(account_leases, account);
     assert(account_lease->account != account);
     open_for(account_leases, account_lease, account);

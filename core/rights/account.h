@@ -83,9 +83,9 @@ void account_disconnect(struct account *account);
 bool account_begin_pending(struct account *account, uint32_t max);
 void account_end_pending(struct account *account);
 // Counts `count` pending requests before they come. Returns false if more than half of the bound would be pending.
-bool account_ask_ahead(struct account *account, uint32_t max, uint32_t count);
+bool account_begin_pending_ahead(struct account *account, uint32_t max, uint32_t count);
 // Counts `count` pending requests down, which were answered or didn't come.
-void account_answer_several(struct account *account, uint32_t count);
+void account_end_pending_several(struct account *account, uint32_t count);
 // Count held messages and their bytes up and down. Return false at the bound `max` (0: no bound).
 bool account_count_held(struct account *account, uint32_t max);
 void account_uncount_held(struct account *account);
@@ -130,9 +130,9 @@ struct account_lease {
     uint64_t bytes, bytes_taken;         // bytes that are left, and bytes that were taken
     uint32_t messages, messages_taken;
     // Requests that the account counts as pending and that are not pending. `places`: all of these may be taken, under
-    // the limits `asked`. `answered`: these requests were pending until now; one may be taken if the account isn't over
+    // `places_limits`. `answered`: these requests were pending until now. One may be taken if the account isn't over
     // its limit.
-    const struct account_limits *asked;
+    const struct account_limits *places_limits;
     uint32_t places, answered;
 };
 
@@ -169,23 +169,23 @@ void account_lease_charge(struct account_leases *account_leases, struct account 
 
 // Do as account_begin_pending and account_end_pending, by the lease. The requests that are really pending are those
 // that the account counts, less `places` and `answered`.
-bool account_lease_ask_anew(struct account_leases *account_leases, struct account *account,
-                            const struct account_limits *limits);
-static inline bool account_lease_ask(struct account_leases *account_leases, struct account *account,
-                                     const struct account_limits *limits) {
+bool account_lease_begin_pending_anew(struct account_leases *account_leases, struct account *account,
+                                      const struct account_limits *limits);
+static inline bool account_lease_begin_pending(struct account_leases *account_leases, struct account *account,
+                                               const struct account_limits *limits) {
     struct account_lease *account_lease = account_lease_of(account_leases, account);
-    if (account_lease->asked != limits || account_lease->places == 0)
-        return account_lease_ask_anew(account_leases, account, limits);
+    if (account_lease->places_limits != limits || account_lease->places == 0)
+        return account_lease_begin_pending_anew(account_leases, account, limits);
     account_lease->places--;
     return true;
 }
-void account_lease_answer_anew(struct account_leases *account_leases, struct account *account);
-static inline void account_lease_answer(struct account_leases *account_leases, struct account *account) {
+void account_lease_end_pending_anew(struct account_leases *account_leases, struct account *account);
+static inline void account_lease_end_pending(struct account_leases *account_leases, struct account *account) {
     struct account_lease *account_lease = account_lease_of(account_leases, account);
     if (account_lease->account == account)
         account_lease->answered++;
     else
-        account_lease_answer_anew(account_leases, account);
+        account_lease_end_pending_anew(account_leases, account);
 }
 
 // Gives back all leased units and places. The accounts must exist until then.

@@ -260,7 +260,7 @@ static bool forward_account(struct shard *shard, const struct message *message, 
     if (__builtin_expect(!user, true))
         return true;
     if ((message->retry && message_copy_take_place(message, user->account)) ||
-        account_lease_ask(&shard->account_leases, user->account, &users_rights(user)->limits)) {
+        account_lease_begin_pending(&shard->account_leases, user->account, &users_rights(user)->limits)) {
         *account = user->account;
         return true;
     }
@@ -270,7 +270,7 @@ static bool forward_account(struct shard *shard, const struct message *message, 
 
 static void give_back(struct shard *shard, struct account *account) {
     if (account)
-        account_lease_answer(&shard->account_leases, account);
+        account_lease_end_pending(&shard->account_leases, account);
 }
 
 // Removes a request from the table that could not be forwarded and was refused.

@@ -98,7 +98,7 @@ static void route_again(struct shard *shard, struct peer *peer, struct pending *
     assert(!observation); // the request has taken the observation, or ended it
     audit_source_gone(shard, &outcome);
     if (account)
-        account_lease_answer(&shard->account_leases, account);
+        account_lease_end_pending(&shard->account_leases, account);
     message_copy_drop(shard, copy);
 }
 

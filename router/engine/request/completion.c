@@ -25,7 +25,7 @@ static void completion_end(struct shard *shard, struct pending *pending, const s
         feature_request_ended(shard, pending, end);
     hub_pending_add(shard->hub, pending->target, -1);
     if (pending->account)
-        account_lease_answer(&shard->account_leases, pending->account);
+        account_lease_end_pending(&shard->account_leases, pending->account);
     if (__builtin_expect(pending->has_rare, false)) {
         if (pending->copy)
             message_copy_drop(shard, pending->copy);

@@ -242,8 +242,9 @@ static bool ask(struct shard *shard, const struct message *message, struct held_
     assert(!held->is_asked);
     if (!user || message->origin) // the source's hub counts a message from another hub
         return true;
-    held->is_asked = message_copy_take_place(message, user->account) ||
-                     account_lease_ask(&shard->account_leases, user->account, &users_rights(user)->limits);
+    held->is_asked =
+        message_copy_take_place(message, user->account) ||
+        account_lease_begin_pending(&shard->account_leases, user->account, &users_rights(user)->limits);
     if (!held->is_asked)
         refuse_limit(shard, message, LIMIT_PENDING, 0);
     return held->is_asked;

@@ -163,10 +163,10 @@ static void act(struct pairs *pairs, unsigned user, unsigned which) {
             account_lease_charge(&pairs->account_leases, tried, limits, pairs->now, 1);
         account_charge(plain, limits, pairs->now, 1);
     } else if (which < 85) {
-        assert_int_equal(account_lease_ask(&pairs->account_leases, tried, limits),
+        assert_int_equal(account_lease_begin_pending(&pairs->account_leases, tried, limits),
                          account_begin_pending(plain, limits->pending));
     } else if (which < 97 && atomic_load(&plain->pending) > 0) {
-        account_lease_answer(&pairs->account_leases, tried);
+        account_lease_end_pending(&pairs->account_leases, tried);
         account_end_pending(plain);
     } else if (which == 97) {
         change(pairs, user);
@@ -238,16 +238,16 @@ static void places_are_given_back(void **state) {
     struct account_leases account_leases = {0};
     struct account *account = fresh();
     for (int count = 0; count < 5; count++)
-        assert_true(account_lease_ask(&account_leases, account, &many));
+        assert_true(account_lease_begin_pending(&account_leases, account, &many));
     assert_true(atomic_load(&account->pending) > 5);
     account_leases_empty(&account_leases);
     assert_int_equal(atomic_load(&account->pending), 5);
-    account_lease_answer(&account_leases, account);
+    account_lease_end_pending(&account_leases, account);
     assert_int_equal(atomic_load(&account->pending), 5);
-    assert_true(account_lease_ask(&account_leases, account, &few));
-    assert_false(account_lease_ask(&account_leases, account, &few));
-    account_lease_answer(&account_leases, account);
-    assert_false(account_lease_ask(&account_leases, account, &fewer)); // a reload made it less
+    assert_true(account_lease_begin_pending(&account_leases, account, &few));
+    assert_false(account_lease_begin_pending(&account_leases, account, &few));
+    account_lease_end_pending(&account_leases, account);
+    assert_false(account_lease_begin_pending(&account_leases, account, &fewer)); // a reload made it less
     account_leases_empty(&account_leases);
     assert_int_equal(atomic_load(&account->pending), 4);
     account_drop(account);
@@ -260,14 +260,14 @@ static void places_of_a_limit_before(void **state) {
     struct account_leases account_leases = {0};
     struct account *account = fresh();
     for (int count = 0; count < 3; count++)
-        assert_true(account_lease_ask(&account_leases, account, &many));
+        assert_true(account_lease_begin_pending(&account_leases, account, &many));
     assert_true(atomic_load(&account->pending) > 5);
-    assert_true(account_lease_ask(&account_leases, account, &few));
-    assert_true(account_lease_ask(&account_leases, account, &few));
-    assert_false(account_lease_ask(&account_leases, account, &few));
-    assert_true(account_lease_ask(&account_leases, account, &many));
-    account_lease_answer(&account_leases, account);
-    assert_false(account_lease_ask(&account_leases, account, &few));
+    assert_true(account_lease_begin_pending(&account_leases, account, &few));
+    assert_true(account_lease_begin_pending(&account_leases, account, &few));
+    assert_false(account_lease_begin_pending(&account_leases, account, &few));
+    assert_true(account_lease_begin_pending(&account_leases, account, &many));
+    account_lease_end_pending(&account_leases, account);
+    assert_false(account_lease_begin_pending(&account_leases, account, &few));
     account_leases_empty(&account_leases);
     assert_int_equal(atomic_load(&account->pending), 5);
     account_drop(account);
@@ -292,13 +292,13 @@ static void *take_turns(void *context) {
     for (uint32_t count = 0; count < 20000; count++) {
         pays_or_passes(&account_leases, turner->account, &shared, START, 10, &wait_ms);
         turner->passed += wait_ms == 0;
-        if (count / 300 % 2 == 0 && account_lease_ask(&account_leases, turner->account, &shared)) {
+        if (count / 300 % 2 == 0 && account_lease_begin_pending(&account_leases, turner->account, &shared)) {
             uint32_t now = atomic_fetch_add(turner->pending, 1) + 1;
             turner->most = now > turner->most ? now : turner->most;
             own++;
         } else if (own > 0) {
             atomic_fetch_sub(turner->pending, 1);
-            account_lease_answer(&account_leases, turner->account);
+            account_lease_end_pending(&account_leases, turner->account);
             own--;
         }
         if (count % 64 == 0)
@@ -306,7 +306,7 @@ static void *take_turns(void *context) {
     }
     for (; own > 0; own--) {
         atomic_fetch_sub(turner->pending, 1);
-        account_lease_answer(&account_leases, turner->account);
+        account_lease_end_pending(&account_leases, turner->account);
     }
     account_leases_empty(&account_leases);
     return NULL;
