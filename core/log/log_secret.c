@@ -527,9 +527,9 @@ static bool is_value_mark(const char *word, size_t bytes) {
     return (bytes == 1 && (*word == '=' || *word == ':')) || (bytes == 2 && memcmp(word, "--", 2) == 0);
 }
 
-// Returns the byte with which the words end that a hidden word begins, as in `--token=$(echo VALUE)`; 0: there are
-// none.
-static char closer_of(const char *word, size_t bytes) {
+// Finds the byte that closes a substitution which a hidden word opens, as in `--token=$(echo VALUE)`. Returns 0 if the
+// word leaves none open.
+static char find_closing_delimiter(const char *word, size_t bytes) {
     const char *substitution = memmem(word, bytes, "$(", 2);
     bool is_open = false;
     assert(bytes > 0);
@@ -601,7 +601,7 @@ static bool is_same_text(const struct text *text, const char *word, size_t bytes
 // Tells how to read the next word of a command, by the words before.
 struct command_words {
     enum secret_kind next;
-    char closer; // all words up to the word with this byte are hidden; 0: none
+    char closing_delimiter; // all words up to the word with this byte are hidden; 0: none
 };
 
 // Adds the next word to the empty `out` without its secrets.
@@ -611,13 +611,14 @@ static void hide_next_word(struct command_words *words, const char *word, size_t
         words->next = SECRET_NONE;
         return;
     }
-    bool is_mark = words->next != SECRET_NONE && !words->closer && is_value_mark(word, bytes);
-    bool is_value = words->closer || (!is_mark && is_of_kind(words->next, word, bytes, true));
+    bool is_mark = words->next != SECRET_NONE && !words->closing_delimiter && is_value_mark(word, bytes);
+    bool is_value = words->closing_delimiter || (!is_mark && is_of_kind(words->next, word, bytes, true));
     hide_in_word(out, word, bytes, is_value);
-    if (words->closer)
-        words->closer = memchr(word, words->closer, bytes) ? '\0' : words->closer;
+    if (words->closing_delimiter)
+        words->closing_delimiter =
+            memchr(word, words->closing_delimiter, bytes) ? '\0' : words->closing_delimiter;
     else if (!is_same_text(out, word, bytes))
-        words->closer = closer_of(word, bytes);
+        words->closing_delimiter = find_closing_delimiter(word, bytes);
     words->next = is_mark ? words->next : kind_of_next(word, bytes, is_value);
 }
 
