@@ -566,7 +566,8 @@ static void start(struct keeper_state *state, const struct keeper_command *comma
 
 // --- Commands
 
-static void obey(struct keeper_state *state, char *packet, size_t bytes, const int sockets[2]) {
+// Executes one command of the hub. `packet` has `bytes` bytes, the last of which is 0.
+static void execute_command(struct keeper_state *state, char *packet, size_t bytes, const int sockets[2]) {
     struct keeper_command command;
     memcpy(&command, packet, sizeof command);
     if (command.kind == KEEPER_START) {
@@ -606,7 +607,7 @@ static void read_command(struct keeper_state *state) {
     packet[bytes] = '\0';
     take_sockets(&message, sockets);
     if ((size_t)bytes >= sizeof(struct keeper_command))
-        obey(state, packet, (size_t)bytes + 1, sockets);
+        execute_command(state, packet, (size_t)bytes + 1, sockets);
     for (unsigned index = 0; index < 2; index++)
         if (sockets[index] >= 0)
             close(sockets[index]);

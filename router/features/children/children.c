@@ -391,7 +391,7 @@ static bool may_listen(const struct shard *shard) {
     return !atomic_load(&shard->hub->failed) && !(children->closing && !children->first);
 }
 
-static void obey(struct shard *shard, struct child *child) {
+static void stop_or_restart(struct shard *shard, struct child *child) {
     assert(shard->index == 0);
     uint32_t orders = atomic_exchange_explicit(&child->record->orders, 0, memory_order_relaxed);
     if (orders & CHILD_ORDER_STOP)
@@ -412,7 +412,7 @@ static void count_states(struct shard *shard) {
 }
 
 // Carries out an operator's restarts and stops.
-static void obey_all(struct shard *shard) {
+static void carry_out_orders(struct shard *shard) {
     assert(shard->index == 0);
     struct children *children = children_of(shard);
     if (!atomic_load_explicit(&child_records_of(shard->hub)->has_orders, memory_order_relaxed))
@@ -420,7 +420,7 @@ static void obey_all(struct shard *shard) {
     atomic_store(&child_records_of(shard->hub)->has_orders, false);
     for (struct child *child = children->first; child && !children->closing; child = child->next)
         if (atomic_load_explicit(&child->record->orders, memory_order_relaxed))
-            obey(shard, child);
+            stop_or_restart(shard, child);
 }
 
 static void forget(struct children *children, struct child *child) {
@@ -461,7 +461,7 @@ static void children_turn(struct shard *shard) {
     if (!children)
         return;
     assert(shard->index == 0);
-    obey_all(shard);
+    carry_out_orders(shard);
     bool any = !list_empty(&children->due), freed = any && follow_due(shard);
     bool has_place = children->lacks_place && child_record_has_place(shard->hub);
     children->lacks_place &= !has_place;
