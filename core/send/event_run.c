@@ -24,7 +24,7 @@ static bool may_be_encoded(const struct frame *frame) {
 bool event_run_takes(const struct frame *frame) {
     const struct unit *unit = frame->unit;
     bool whole = frame->body.at == frame->at + unit->body_at && frame->body.bytes == unit->body_bytes;
-    return parcel_passes(frame) || (whole && may_be_encoded(frame));
+    return frame_is_canonical(frame) || (whole && may_be_encoded(frame));
 }
 
 static uint32_t end_of(const struct event_run *run) {
@@ -35,7 +35,7 @@ static uint32_t end_of(const struct event_run *run) {
 static bool is_behind_run(const struct event_run *run, const struct frame *frame) {
     if (run->encodable && may_be_encoded(frame))
         return frame->at >= end_of(run);
-    return run->canonical && parcel_passes(frame) && frame->at == end_of(run);
+    return run->canonical && frame_is_canonical(frame) && frame->at == end_of(run);
 }
 
 bool event_run_goes_on(const struct event_run *run, const struct event_place *event) {
@@ -67,7 +67,7 @@ void event_run_add(struct event_run *run, const struct event_place *event) {
     const struct frame *frame = event->frame;
     uint32_t gap = frame->at - end_of(run);
     assert(run->buffer == frame->buffer && frame->at >= end_of(run));
-    run->canonical = run->canonical && parcel_passes(frame) && gap == 0;
+    run->canonical = run->canonical && frame_is_canonical(frame) && gap == 0;
     run->encodable = run->encodable && may_be_encoded(frame);
     assert(run->canonical || run->encodable);
     run->heads[run->count] = gap + frame->unit->body_at;

@@ -36,9 +36,9 @@ static inline void copy_short(void *to, const void *bytes, size_t count) {
 
 // --- Pools
 
-// Free parcels beyond FREE_COUNT_MAX are given back to the allocator. The budget is updated when UNSETTLED_MAX bytes
+// Free parcels beyond FREE_COUNT_MAX are given back to the allocator. The budget is updated when UNCOUNTED_MAX bytes
 // are outstanding.
-enum { FREE_COUNT_MAX = 16 * 1024, UNSETTLED_MAX = 64 * 1024 };
+enum { FREE_COUNT_MAX = 16 * 1024, UNCOUNTED_MAX = 64 * 1024 };
 
 // A head of a message to another hub has some 250 bytes.
 enum { HEAD_REST_BYTES = 384 };
@@ -61,17 +61,18 @@ static void parcel_unmake(struct parcel *parcel) {
     memory_give(parcel);
 }
 
-static void parcel_settle(struct parcel_pool *pool) {
-    atomic_fetch_add_explicit(&pool->budget->bytes, (uint64_t)pool->unsettled, memory_order_relaxed);
-    pool->unsettled = 0;
+// Counts in the budget what parcel_pool_count has not counted there yet.
+static void update_budget(struct parcel_pool *pool) {
+    atomic_fetch_add_explicit(&pool->budget->bytes, (uint64_t)pool->uncounted, memory_order_relaxed);
+    pool->uncounted = 0;
 }
 
 // Counts bytes for many texts before it updates the budget. All shards share the budget, so an update costs more than
 // most texts do.
 void parcel_pool_count(struct parcel_pool *pool, int64_t bytes) {
-    pool->unsettled += bytes;
-    if (pool->unsettled > UNSETTLED_MAX || pool->unsettled < -UNSETTLED_MAX)
-        parcel_settle(pool);
+    pool->uncounted += bytes;
+    if (pool->uncounted > UNCOUNTED_MAX || pool->uncounted < -UNCOUNTED_MAX)
+        update_budget(pool);
 }
 
 static void parcel_keep(struct parcel_pool *pool, uint32_t count) {
@@ -119,7 +120,7 @@ void parcel_pool_shrink(struct parcel_pool *pool) {
 void parcel_pool_deinit(struct parcel_pool *pool) {
     assert(parcel_pool_full(pool));
     parcel_pool_trim(pool);
-    parcel_settle(pool);
+    update_budget(pool);
 }
 
 bool parcel_pool_full(const struct parcel_pool *pool) {
@@ -275,7 +276,7 @@ void parcel_narrow(struct parcel *parcel, struct span body) {
     parcel->is_encoded = false;
 }
 
-bool parcel_passes(const struct frame *frame) {
+bool frame_is_canonical(const struct frame *frame) {
     const struct unit *unit = frame->unit;
     return unit->canonical && frame->body.at == frame->at + unit->body_at &&
            frame->body.bytes == unit->body_bytes;
@@ -306,7 +307,7 @@ struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *fram
     if (!parcel)
         return NULL;
     keep_block(parcel, frame);
-    parcel->canonical = parcel_passes(frame);
+    parcel->canonical = frame_is_canonical(frame);
     parcel_add(parcel, frame_body(frame), frame->body.bytes);
     return parcel;
 }

@@ -160,7 +160,7 @@ struct parcel_pool {
     char *heads;
     uint32_t head_count, head_idle; // head_idle: heads that weren't needed since parcel_pool_shrink
     uint32_t head_bytes;            // bytes of one head's memory, as the budget counts it
-    int64_t unsettled;              // bytes of texts and the like that the budget doesn't count yet
+    int64_t uncounted;              // bytes of texts and the like that the budget doesn't count yet
 };
 
 void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, uint32_t shard);
@@ -190,7 +190,7 @@ static inline bool parcel_is_bare(const struct parcel *parcel) {
            (parcel->line_at == 0 && parcel->block_bytes == parcel->line_bytes + sizeof "\r\n" - 1);
 }
 // Returns whether the frame may leave unchanged for the framed wire.
-bool parcel_passes(const struct frame *frame);
+bool frame_is_canonical(const struct frame *frame);
 // Makes a parcel of a body of which some values will be replaced: a hole for each of `values`, which are spans of
 // the body in rising order. parcel_fill must follow before the parcel is sent, and may follow on another shard. Returns
 // NULL without memory or room in the budget.
