@@ -415,10 +415,10 @@ static void handle_events(struct epoll_io *io, struct socket_slot *slot, uint32_
         else if (slot->receive.state == STATE_WAITING)
             operation_move(&slot->receive, &io->ready, STATE_READY);
     }
-    bool has_news = slot->send.state == STATE_WAITING && events & (EPOLLOUT | EPOLLHUP | EPOLLERR);
-    if (has_news && slot->send.kind == OPERATION_CONNECT)
+    bool is_ready_to_send = slot->send.state == STATE_WAITING && events & (EPOLLOUT | EPOLLHUP | EPOLLERR);
+    if (is_ready_to_send && slot->send.kind == OPERATION_CONNECT)
         operation_end(io, &slot->send, socket_connected(slot->socket));
-    else if (has_news)
+    else if (is_ready_to_send)
         epoll_go_on_sending(io, &slot->send);
     else if (events == EPOLLOUT) // epoll reports room on a Unix socket whenever the peer reads
         epoll_unwatch_room(io, slot);

@@ -193,7 +193,7 @@ struct request_end {
 #define FEATURE_QUESTIONS(X)                                                                                 \
     /* Called before the shard sleeps. Returns whether the feature has work for another turn at once. \
      * Must change nothing. */      \
-    X(has_news, (const struct shard *shard), (shard))                                                        \
+    X(has_work, (const struct shard *shard), (shard))                                                        \
     /* Called when memory is short. Returns whether the feature has given memory back, so that no peer \
      * has to give way yet. */     \
     X(relieve, (struct shard * shard), (shard))                                                              \

@@ -208,28 +208,28 @@ static bool is_over(const struct shard *shard) {
     return shard->phase == HUB_STOPPED && shard->phase_done && atomic_load(&shard->hub->phase_waiting) == 0;
 }
 
-// Returns whether other shards have posted, ended or changed anything that this shard has not seen, or
-// whether it has queued something behind the sends of its turn. A peer that is closed for memory's sake may
-// have asked others. Missed events are told as soon as another shard has read its mail.
-static bool has_news(struct shard *shard) {
+// Returns whether the shard must not sleep: other shards have posted, ended or changed anything that this shard has not
+// seen, or this shard has queued anything behind the sends of its turn. A peer that is closed for memory's sake may have
+// asked others. Missed events are told as soon as another shard has read its mail.
+static bool has_work(struct shard *shard) {
     const struct hub *hub = shard->hub;
     return !post_quiet(shard) || shard->missed || !list_empty(&shard->presence.changes) ||
            shard->missed_unnamed || !list_empty(&shard->to_send) || send_goes_on_ns(shard) == 0 ||
            read_fairness_wait(shard) || shard->receives_due || !list_empty(&shard->abandoned) ||
            survey_due(shard) || !list_empty(&shard->waiting_handshakes) || shard->settled ||
-           feature_has_news(shard) || atomic_load(&hub->phase) != shard->phase ||
+           feature_has_work(shard) || atomic_load(&hub->phase) != shard->phase ||
            hub_settings(hub) != shard->settings || is_over(shard) ||
            atomic_load_explicit(&hub->events_unknown, memory_order_relaxed) != shard->across.events_unknown;
 }
 
 // Hands all that was noted to the kernel and waits. First says that this shard sleeps, then looks once more
-// for news: whoever makes some later sees that it sleeps.
+// for work: whoever makes some later sees that the shard sleeps.
 static void run(struct shard *shard) {
     uint64_t deadline = deadline_ns(shard);
     assert(!shard->teardown && !shard->run.count && !atomic_load(&shard->asleep) &&
            !shard->account_leases.open);
     atomic_store(&shard->asleep, true);
-    if (has_news(shard))
+    if (has_work(shard))
         deadline = 0;
     io_run(shard->io, deadline);
     shard_read_clock(shard);

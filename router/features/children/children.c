@@ -486,7 +486,7 @@ static bool children_are_on(const struct hub_settings *settings) {
     return settings->keeper != NULL;
 }
 
-static bool children_have_news(const struct shard *shard) {
+static bool children_have_work(const struct shard *shard) {
     assert(!children_of(shard) || shard->index == 0);
     return children_of(shard) && atomic_load(&child_records_of(shard->hub)->has_orders);
 }
@@ -597,7 +597,7 @@ const struct feature children_feature = {
     .close = children_end,
     .event = children_report,
     .turn = children_turn,
-    .has_news = children_have_news,
+    .has_work = children_have_work,
     .reloaded = children_configure,
     .drain = children_drain,
     .holds_phase = children_hold_phase,

@@ -95,7 +95,7 @@ static void gate_drain(struct shard *shard) {
         gate_hold_drain(shard);
 }
 
-static bool gate_has_news(const struct shard *shard) {
+static bool gate_has_work(const struct shard *shard) {
     assert(gate_of(shard));
     return !list_empty(&gate_of(shard)->released);
 }
@@ -178,7 +178,7 @@ const struct feature gate_feature = {
     .mail = gate_mail,
     .timer = gate_timer,
     .turn = gate_release_route,
-    .has_news = gate_has_news,
+    .has_work = gate_has_work,
     .peer_ended = gate_hold_leave,
     .drain = gate_drain,
     .holds_phase = gate_holds_phase,

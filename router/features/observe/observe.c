@@ -434,7 +434,7 @@ static void observe_timer(struct shard *shard, struct timer *timer, unsigned kin
     tap_expired(shard, timer);
 }
 
-static bool observe_has_news(const struct shard *shard) {
+static bool observe_has_work(const struct shard *shard) {
     return !list_empty(&observe_of(shard)->queries);
 }
 
@@ -477,7 +477,7 @@ const struct feature observe_feature = {
     .timer = observe_timer,
     .turn = observe_turn,
     .turn_ends = tap_flush,
-    .has_news = observe_has_news,
+    .has_work = observe_has_work,
     .peer_ended = observe_peer_ended,
     .drain = observe_drain,
     .holds_phase = observe_holds_phase,
