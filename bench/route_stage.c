@@ -144,9 +144,9 @@ static bool request(struct route_stage *stage, uint32_t index) {
         return false;
     struct span id = lookup.value[KEY_ID];
     struct pending *pending = pending_add(&stage->pending, body + id.at, id.bytes);
-    pending->target = verdict.agent->home->connection;
+    pending->target = verdict.agent->registrant->connection;
     list_append(&stage->asked, &pending->by_source);
-    list_append(&verdict.agent->home->pending, &pending->by_target);
+    list_append(&verdict.agent->registrant->pending, &pending->by_target);
     wheel_arm(&stage->wheel, &pending->timer, 300000);
     stage->hub_ids[index] = pending_hub_id(&stage->pending, pending);
     char digits[20];

@@ -1,5 +1,5 @@
-// Agents and homes: the types that the table of agents, the groups and the topics share. A home is a connection with
-// agents.
+// Agents and registrants: the types that the table of agents, the groups and the topics share. A registrant is a
+// connection with agents.
 #pragma once
 
 #include <stdatomic.h>
@@ -45,15 +45,15 @@ static inline struct span capabilities_span(const struct capabilities *capabilit
     return (struct span){0, capabilities->bytes};
 }
 
-// Bits that tell the agents of one home apart. Only a name in an error's data depends on them.
+// Bits that tell the agents of one registrant apart. Only a name in an error's data depends on them.
 enum { AGENT_TAG_BITS = 28 };
 
-struct home {
+struct registrant {
     uint64_t connection;
-    struct list agents;   // of struct agent.by_home
-    struct list pending;  // of struct pending.by_target: this shard's requests that the home must answer
-    struct list streams;  // HCS sessions of this shard whose producer the home is
-    struct list link;     // in a hash chain of the table
+    struct list agents;  // of struct agent.by_registrant
+    struct list pending; // of struct pending.by_target: this shard's requests that the registrant must answer
+    struct list streams; // HCS sessions of this shard whose producer the registrant is
+    struct list link;    // in a hash chain of the table
     uint64_t quota_bytes; // of its agents
     uint64_t told;        // the last notification to many that was sent here (agents.tellings)
     bool leaving;         // the connection is gone, and gets no requests any more
@@ -65,8 +65,8 @@ struct child_record;
 struct user;
 
 struct agent {
-    struct home *home;
-    struct list by_home;
+    struct registrant *registrant;
+    struct list by_registrant;
     struct list link; // in the table, by the order of registration
     enum governance governance;
     uint64_t serial;                   // the number of its registration
@@ -80,7 +80,7 @@ struct agent {
     struct subscription **subscriptions; // to patterns that its capabilities list
     size_t subscription_count;
     uint64_t quota_bytes;             // memory of the agent on all shards for which its quota was checked
-    const struct child_record *child; // of a child's own agent, which stays with its home; else NULL
+    const struct child_record *child; // of a child's own agent, which stays with its registrant; else NULL
     const struct user *owner;         // or NULL
     // A hermes child's answer to initialize, whose buttons are commands; or NULL
     struct capabilities *answer;
@@ -89,7 +89,7 @@ struct agent {
     bool resting;        // the program isn't running now: messages for it wait
     bool absent;         // the program won't run again: no message finds the agent
     bool here_only;      // messages from other hubs don't find the agent
-    uint32_t tag;        // a hash of the id (AGENT_TAG_BITS), not 0, that tells agents of one home apart
+    uint32_t tag; // a hash of the id (AGENT_TAG_BITS), not 0, that tells agents of one registrant apart
     // Of a child, on the last shard: a digest of the description that subscribers know
     // (router/registry/presence.h); 0: none
     uint64_t told;

@@ -6,19 +6,19 @@
 #include "core/base/limits.h"
 
 void agents_init(struct agents *agents, const struct siphash_key *key, struct quota *quota) {
-    *agents = (struct agents){.quota = quota, .multiplier = siphash_table(key, "homes", 5) | 1};
+    *agents = (struct agents){.quota = quota, .multiplier = siphash_table(key, "registrants", 5) | 1};
     name_map_init(&agents->by_id, key, quota);
     groups_init(&agents->groups, key, quota);
     topics_init(&agents->topics, key, quota);
     list_init(&agents->all);
-    for (size_t chain = 0; chain < HOME_CHAINS; chain++)
-        list_init(&agents->homes[chain]);
+    for (size_t chain = 0; chain < REGISTRANT_CHAINS; chain++)
+        list_init(&agents->registrants[chain]);
 }
 
 void agents_deinit(struct agents *agents) {
     while (!list_empty(&agents->all)) {
         struct agent *agent = list_entry(agents->all.next, struct agent, link);
-        agents_remove_home(agents, agent->home);
+        agents_remove_registrant(agents, agent->registrant);
     }
     assert(agents->count == 0 && agents->by_id.count == 0);
     name_map_deinit(&agents->by_id);
@@ -96,50 +96,52 @@ struct agent *agents_find_again(struct agents *agents, const char *id, size_t id
 
 // --- Homes
 
-// Returns the chain of a connection's home: the top bits of the product with a secret odd number. A peer that
+// Returns the chain of a connection's registrant: the top bits of the product with a secret odd number. A peer that
 // reconnects until it gets a certain number can't know which connections share a chain (Dietzfelbinger and others,
 // 1997).
 static struct list *agents_bucket_of(struct agents *agents, uint64_t connection) {
     assert(agents->multiplier & 1);
-    return &agents->homes[(connection * agents->multiplier) >> (64 - HOME_CHAIN_BITS)];
+    return &agents->registrants[(connection * agents->multiplier) >> (64 - REGISTRANT_CHAIN_BITS)];
 }
 
-struct home *agents_home(struct agents *agents, uint64_t connection) {
+struct registrant *agents_registrant(struct agents *agents, uint64_t connection) {
     struct list *bucket = agents_bucket_of(agents, connection);
     for (struct list *node = bucket->next; node != bucket; node = node->next) {
-        struct home *home = list_entry(node, struct home, link);
-        if (home->connection == connection)
-            return home;
+        struct registrant *registrant = list_entry(node, struct registrant, link);
+        if (registrant->connection == connection)
+            return registrant;
     }
     return NULL;
 }
 
 const struct agent *agents_one_at(struct agents *agents, uint64_t connection) {
-    const struct home *home = agents_home(agents, connection);
-    return home && !list_empty(&home->agents) ? list_entry(home->agents.next, struct agent, by_home) : NULL;
+    const struct registrant *registrant = agents_registrant(agents, connection);
+    return registrant && !list_empty(&registrant->agents)
+               ? list_entry(registrant->agents.next, struct agent, by_registrant)
+               : NULL;
 }
 
-static struct home *home_at(struct agents *agents, uint64_t connection) {
-    struct home *home = agents_home(agents, connection);
-    if (home)
-        return home;
-    home = quota_take(agents->quota, sizeof *home);
-    if (!home)
+static struct registrant *registrant_at(struct agents *agents, uint64_t connection) {
+    struct registrant *registrant = agents_registrant(agents, connection);
+    if (registrant)
+        return registrant;
+    registrant = quota_take(agents->quota, sizeof *registrant);
+    if (!registrant)
         return NULL;
-    home->quota_bytes = home->told = 0;
-    home->leaving = false;
-    home->connection = connection;
-    list_init(&home->agents);
-    list_init(&home->pending);
-    list_init(&home->streams);
-    list_append(agents_bucket_of(agents, connection), &home->link);
-    return home;
+    registrant->quota_bytes = registrant->told = 0;
+    registrant->leaving = false;
+    registrant->connection = connection;
+    list_init(&registrant->agents);
+    list_init(&registrant->pending);
+    list_init(&registrant->streams);
+    list_append(agents_bucket_of(agents, connection), &registrant->link);
+    return registrant;
 }
 
 // --- Agents
 
 static void agent_free(struct agents *agents, struct agent *agent) {
-    assert(list_empty(&agent->by_home) && list_empty(&agent->link));
+    assert(list_empty(&agent->by_registrant) && list_empty(&agent->link));
     topics_leave(&agents->topics, agent);
     groups_leave(&agents->groups, agent);
     capabilities_drop(agents->quota, agent->capabilities);
@@ -175,17 +177,17 @@ static struct agent *agent_make(struct agents *agents, const struct agent_profil
     agent->id_bytes = profile->id_bytes;
     memcpy(agent->id, profile->id, profile->id_bytes);
     agent->tag = tag_of(agents, profile);
-    list_init(&agent->by_home);
+    list_init(&agent->by_registrant);
     list_init(&agent->link);
     return agent;
 }
 
 // Removes an agent from the table, and frees the agent.
 static void agents_take_out(struct agents *agents, struct agent *agent) {
-    assert(agents->count > 0 && agent->home->quota_bytes >= agent->quota_bytes);
-    list_remove(&agent->by_home);
+    assert(agents->count > 0 && agent->registrant->quota_bytes >= agent->quota_bytes);
+    list_remove(&agent->by_registrant);
     list_remove(&agent->link);
-    agent->home->quota_bytes -= agent->quota_bytes;
+    agent->registrant->quota_bytes -= agent->quota_bytes;
     if (agent->holder)
         quota_shares_give(agents->shares, agent->holder, agent->quota_bytes);
     agents->count--;
@@ -200,12 +202,13 @@ static void shrink(struct agents *agents) {
     groups_shrink(&agents->groups);
 }
 
-static void drop_home_if_idle(struct agents *agents, struct home *home) {
-    if (!list_empty(&home->agents) || !list_empty(&home->pending) || !list_empty(&home->streams))
+static void drop_registrant_if_idle(struct agents *agents, struct registrant *registrant) {
+    if (!list_empty(&registrant->agents) || !list_empty(&registrant->pending) ||
+        !list_empty(&registrant->streams))
         return;
-    assert(home->quota_bytes == 0);
-    list_remove(&home->link);
-    quota_give(agents->quota, home);
+    assert(registrant->quota_bytes == 0);
+    list_remove(&registrant->link);
+    quota_give(agents->quota, registrant);
 }
 
 // Keeps a child's state when the child's agent registers again with other capabilities.
@@ -232,8 +235,8 @@ static void keep_latency(struct agent *agent, struct agent *old) {
 
 // Puts an agent into the table, in the place of `old` if that isn't NULL. The table has room for the id.
 static void take_place(struct agents *agents, struct agent *agent, struct agent *old) {
-    assert(agent->home && agent != old);
-    if (old && old->home == agent->home) {
+    assert(agent->registrant && agent != old);
+    if (old && old->registrant == agent->registrant) {
         agent->connected_since_ms = old->connected_since_ms;
         agent->held_since_ms = old->held_since_ms;
         agent->told = old->told;
@@ -246,9 +249,9 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
     } else {
         name_map_add(&agents->by_id, agent->id, agent->id_bytes, agent);
     }
-    list_append(&agent->home->agents, &agent->by_home);
+    list_append(&agent->registrant->agents, &agent->by_registrant);
     list_append(&agents->all, &agent->link);
-    agent->home->quota_bytes += agent->quota_bytes;
+    agent->registrant->quota_bytes += agent->quota_bytes;
     agents->count++;
     agents->changes++;
     assert(agents->count == agents->by_id.count);
@@ -258,8 +261,8 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
 // agent replaces one of the same holder, both count. Without a users file an address may have many programs. So a
 // connection with little memory isn't refused because of other connections.
 static bool count_share(struct agents *agents, struct agent *agent, const struct agent *old,
-                        const struct agent_profile *profile, uint64_t home_bytes) {
-    bool is_little = !profile->owner && home_bytes <= agents->quota->little_bytes;
+                        const struct agent_profile *profile, uint64_t registrant_bytes) {
+    bool is_little = !profile->owner && registrant_bytes <= agents->quota->little_bytes;
     uint64_t max = is_little ? UINT64_MAX / 2 : quota_bytes_max(agents->quota) / 2, holder = profile->holder;
     if (!agents->shares || !holder)
         return true;
@@ -286,12 +289,12 @@ static bool is_within_bounds(struct agents *agents, struct agent *agent, const s
     assert(profile->judged_for > 0 && profile->set_aside);
     uint64_t here = taken > 0 ? (uint64_t)taken : 0, others = here * (profile->judged_for - 1);
     agent->quota_bytes = here + others + agent->capabilities->bytes;
-    uint64_t home_bytes = agent->home->quota_bytes + agent->quota_bytes;
-    if (old && old->home == agent->home)
-        home_bytes -= old->quota_bytes;
-    assert(home_bytes >= agent->quota_bytes); // `old` counted for this home
-    if (!count_share(agents, agent, old, profile, home_bytes + others) ||
-        !quota_is_fair(agents->quota, home_bytes + others) || !quota_set_aside(agents->quota, others)) {
+    uint64_t registrant_bytes = agent->registrant->quota_bytes + agent->quota_bytes;
+    if (old && old->registrant == agent->registrant)
+        registrant_bytes -= old->quota_bytes;
+    assert(registrant_bytes >= agent->quota_bytes); // `old` counted for this registrant
+    if (!count_share(agents, agent, old, profile, registrant_bytes + others) ||
+        !quota_is_fair(agents->quota, registrant_bytes + others) || !quota_set_aside(agents->quota, others)) {
         uncount_share(agents, agent);
         agents->quota->refused++;
         return false;
@@ -318,16 +321,16 @@ struct agent *agents_put(struct agents *agents, const struct agent_profile *prof
     struct agent *agent = agent_make(agents, profile);
     if (!agent)
         return NULL;
-    agent->home = home_at(agents, profile->connection);
+    agent->registrant = registrant_at(agents, profile->connection);
     struct agent *old = agents_find(agents, profile->id, profile->id_bytes);
-    if (agent->home && fill(agents, agent, old, profile, before)) {
+    if (agent->registrant && fill(agents, agent, old, profile, before)) {
         take_place(agents, agent, old);
         return agent;
     }
-    struct home *home = agent->home;
+    struct registrant *registrant = agent->registrant;
     agent_free(agents, agent);
-    if (home)
-        drop_home_if_idle(agents, home);
+    if (registrant)
+        drop_registrant_if_idle(agents, registrant);
     shrink(agents);
     return NULL;
 }
@@ -339,17 +342,17 @@ void agents_remove(struct agents *agents, struct agent *agent) {
     shrink(agents);
 }
 
-void agents_silence_home(struct agents *agents, struct home *home) {
-    for (struct list *node = home->agents.next; node != &home->agents; node = node->next)
-        topics_leave(&agents->topics, list_entry(node, struct agent, by_home));
+void agents_silence_registrant(struct agents *agents, struct registrant *registrant) {
+    for (struct list *node = registrant->agents.next; node != &registrant->agents; node = node->next)
+        topics_leave(&agents->topics, list_entry(node, struct agent, by_registrant));
 }
 
-void agents_remove_home(struct agents *agents, struct home *home) {
-    assert(list_empty(&home->pending) && list_empty(&home->streams) &&
-           agents_home(agents, home->connection) == home);
-    while (!list_empty(&home->agents))
-        agents_remove(agents, list_entry(home->agents.next, struct agent, by_home));
-    assert(home->quota_bytes == 0);
-    list_remove(&home->link);
-    quota_give(agents->quota, home);
+void agents_remove_registrant(struct agents *agents, struct registrant *registrant) {
+    assert(list_empty(&registrant->pending) && list_empty(&registrant->streams) &&
+           agents_registrant(agents, registrant->connection) == registrant);
+    while (!list_empty(&registrant->agents))
+        agents_remove(agents, list_entry(registrant->agents.next, struct agent, by_registrant));
+    assert(registrant->quota_bytes == 0);
+    list_remove(&registrant->link);
+    quota_give(agents->quota, registrant);
 }

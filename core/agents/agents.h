@@ -1,8 +1,8 @@
-// The table of agents: agentId → the agent, and its home.
+// The table of agents: agentId → the agent, and its registrant.
 //
 // Each shard has a table of its own, so that reading takes no lock. The registry applies the same changes in the same
-// order to each table, so all tables are equal. A home lists the requests to its agents, so that all can be ended when
-// the connection goes.
+// order to each table, so all tables are equal. A registrant lists the requests to its agents, so that all can be ended
+// when the connection goes.
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 #include "core/base/list.h"
 #include "core/base/quota.h"
 
-enum { HOME_CHAIN_BITS = 10, HOME_CHAINS = 1 << HOME_CHAIN_BITS };
+enum { REGISTRANT_CHAIN_BITS = 10, REGISTRANT_CHAINS = 1 << REGISTRANT_CHAIN_BITS };
 enum { FOUND_BITS = 9, FOUND_PLACES = 1 << FOUND_BITS };
 
 // A cached search that found an agent; NULL: none.
@@ -42,9 +42,9 @@ struct agents {
     struct groups groups;
     struct topics topics; // subscriptions of this shard's connections
     struct list all;
-    struct list homes[HOME_CHAINS]; // by connection
-    uint64_t multiplier;            // the secret multiplier of the hash of connections
-    uint32_t shard;                 // the table's shard; constant
+    struct list registrants[REGISTRANT_CHAINS]; // by connection
+    uint64_t multiplier;                        // the secret multiplier of the hash of connections
+    uint32_t shard;                             // the table's shard; constant
     size_t count;
     uint64_t changes;            // counts changes of agents and of their capabilities
     uint64_t serials;            // the last number of a registration; shard 0 counts
@@ -91,11 +91,11 @@ struct agent *agents_find_again(struct agents *agents, const char *id, size_t id
 struct agent *agents_put(struct agents *agents, const struct agent_profile *profile);
 void agents_remove(struct agents *agents, struct agent *agent);
 
-// Returns the home of a connection, or NULL.
-struct home *agents_home(struct agents *agents, uint64_t connection);
+// Returns the registrant of a connection, or NULL.
+struct registrant *agents_registrant(struct agents *agents, uint64_t connection);
 // Returns one agent of a connection, or NULL.
 const struct agent *agents_one_at(struct agents *agents, uint64_t connection);
-// Ends the subscriptions by the agents of a home, since the connection gets no events any more.
-void agents_silence_home(struct agents *agents, struct home *home);
-// Removes a home with all its agents. The requests to the home must have been ended.
-void agents_remove_home(struct agents *agents, struct home *home);
+// Ends the subscriptions by the agents of a registrant, since the connection gets no events any more.
+void agents_silence_registrant(struct agents *agents, struct registrant *registrant);
+// Removes a registrant with all its agents. The requests to the registrant must have been ended.
+void agents_remove_registrant(struct agents *agents, struct registrant *registrant);

@@ -320,7 +320,7 @@ struct agent *groups_choose(struct groups *groups, enum group_kind kind, const c
     for (size_t step = 0; group && step < group->used; step++) {
         size_t index = (group->turn + step) % group->used;
         struct agent *agent = group->members[index].agent;
-        if (!agent || agent->home->connection == wanted->but ||
+        if (!agent || agent->registrant->connection == wanted->but ||
             (wanted->from_elsewhere && agent->here_only) ||
             (wanted->reaches && !wanted->reaches(wanted->reaching, agent)))
             continue;
@@ -330,7 +330,7 @@ struct agent *groups_choose(struct groups *groups, enum group_kind kind, const c
             continue;
         }
         assert(agent->memberships[group->members[index].membership].group == group);
-        uint32_t pending = load(context, agent->home->connection);
+        uint32_t pending = load(context, agent->registrant->connection);
         if (agent->resting) // a running child comes first
             pending += RESTING_LOAD;
         if (!best || pending < best_load) {

@@ -40,7 +40,7 @@ static uint64_t hash_of(uint64_t number) {
 
 static uint64_t hash_of_user(const struct hash_table *users, const struct hash_node *node) {
     (void)users;
-    return hash_of(hash_table_entry(node, struct mcp_user, by_connection)->home.connection);
+    return hash_of(hash_table_entry(node, struct mcp_user, by_connection)->registrant.connection);
 }
 
 static uint64_t hash_of_request(const struct hash_table *requests, const struct hash_node *node) {
@@ -76,7 +76,7 @@ struct mcp_user *mcp_user_find(const struct mcp_users *users, uint64_t connectio
     struct hash_node *node = hash_table_find(&users->by_connection, hash_of(connection));
     for (; node; node = node->next) {
         struct mcp_user *user = hash_table_entry(node, struct mcp_user, by_connection);
-        if (user->home.connection == connection)
+        if (user->registrant.connection == connection)
             return user;
     }
     return NULL;
@@ -89,14 +89,14 @@ struct mcp_user *mcp_user_take(struct mcp_users *users, uint64_t connection) {
     user = quota_take_zeroed(users->quota, 1, sizeof *user);
     if (!user)
         return NULL;
-    user->home.connection = connection;
+    user->registrant.connection = connection;
     if (!hash_table_add(&users->by_connection, &user->by_connection)) {
         quota_give(users->quota, user);
         return NULL;
     }
-    list_init(&user->home.agents);
-    list_init(&user->home.pending);
-    list_init(&user->home.link);
+    list_init(&user->registrant.agents);
+    list_init(&user->registrant.pending);
+    list_init(&user->registrant.link);
     list_init(&user->link);
     list_init(&user->by_requests);
     list_init(&user->logging);
@@ -467,7 +467,7 @@ void mcp_user_leave(struct mcp_users *users, struct mcp_user *user, mcp_visit_ur
     }
     assert(user->request_count == 0 && user->logs == 0 && list_empty(&user->by_requests) &&
            list_empty(&user->logging));
-    assert(list_empty(&user->home.pending)); // sources of these requests have been answered
+    assert(list_empty(&user->registrant.pending)); // sources of these requests have been answered
     list_remove(&user->link);
     hash_table_remove(&users->by_connection, &user->by_connection);
     quota_give(users->quota, user);

@@ -40,7 +40,7 @@ struct mcp_users {
 enum { MCP_LEVEL_BYTES = 24 }; // with a zero byte
 
 struct mcp_user {
-    struct home home; // where the server's requests to the user are pending; has no agents
+    struct registrant registrant; // where the server's requests to the user are pending; has no agents
     struct list link;
     struct hash_node by_connection;
     struct list by_requests;      // in mcp_users.by_requests while a request of the user is in progress

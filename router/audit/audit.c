@@ -387,11 +387,11 @@ void audit_refused_unrouted(struct shard *shard, const struct unrouted_request *
 // --- The source
 
 static void put_agents(struct shard *shard, struct text *line, uint64_t connection) {
-    const struct home *home = agents_home(&shard->agents, connection);
-    for (struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
-         node = node->next) {
-        const struct agent *agent = list_entry(node, struct agent, by_home);
-        text_put(line, node == home->agents.next ? "" : ",");
+    const struct registrant *registrant = agents_registrant(&shard->agents, connection);
+    for (struct list *node = registrant ? registrant->agents.next : NULL;
+         registrant && node != &registrant->agents; node = node->next) {
+        const struct agent *agent = list_entry(node, struct agent, by_registrant);
+        text_put(line, node == registrant->agents.next ? "" : ",");
         text_string(line, agent->id, agent->id_bytes);
     }
 }

@@ -14,12 +14,12 @@
 
 // The strictest level of the agents that live at a connection; without agents that of its session.
 static enum governance level_of(struct shard *shard, const struct peer *peer) {
-    struct home *home = agents_home(&shard->agents, peer->name);
-    if (!home || list_empty(&home->agents))
+    struct registrant *registrant = agents_registrant(&shard->agents, peer->name);
+    if (!registrant || list_empty(&registrant->agents))
         return peer->governance;
     enum governance level = GOVERNANCE_AUTONOMOUS;
-    for (struct list *node = home->agents.next; node != &home->agents; node = node->next) {
-        const struct agent *agent = list_entry(node, struct agent, by_home);
+    for (struct list *node = registrant->agents.next; node != &registrant->agents; node = node->next) {
+        const struct agent *agent = list_entry(node, struct agent, by_registrant);
         if (agent->governance > level)
             level = agent->governance;
     }

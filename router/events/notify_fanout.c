@@ -19,14 +19,14 @@ static enum governance required_of(const struct shard *shard, const struct messa
 }
 
 static void notify_agent(struct shard *shard, const struct message *message, struct agent *agent) {
-    uint64_t target = agent->home->connection;
+    uint64_t target = agent->registrant->connection;
     enum error fault = forward_fault(shard, message, target);
     assert(target != message->peer->name && !message_is_request(message));
     if (required_of(shard, message) > agent->governance) {
         drop_one(shard, COUNT_DROP_EVENT_GOVERNANCE, target, message->frame->body.bytes);
         return;
     }
-    agent->home->told = shard->agents.tellings;
+    agent->registrant->told = shard->agents.tellings;
     if (fault)
         refuse_unreported(shard, message->peer->name, fault, message->frame->body.bytes);
     else if (!feature_notify_agent(shard, message, agent))
@@ -40,7 +40,7 @@ static const struct group *group_of(const struct shard *shard, const struct mess
 }
 
 static bool is_named(const struct message *message, const struct agent *agent) {
-    return agent->home->connection != message->peer->name && !agent->resting;
+    return agent->registrant->connection != message->peer->name && !agent->resting;
 }
 
 // Whether an agent may be reached. The gate must let a notification of another hub reach the agent, too.
@@ -62,16 +62,16 @@ bool notify_fanout_some(const struct shard *shard, const struct message *message
 }
 
 // How many connections would be told.
-static uint32_t count_homes(struct shard *shard, const struct message *message, const struct group *group,
-                            const struct user *user) {
+static uint32_t count_registrants(struct shard *shard, const struct message *message,
+                                  const struct group *group, const struct user *user) {
     uint32_t count = 0;
     size_t at = 0;
     shard->agents.tellings++;
     for (struct agent *agent; (agent = group_next(group, &at));) {
         if (!is_named(message, agent) || !may_reach(shard, message, user, agent) ||
-            agent->home->told == shard->agents.tellings)
+            agent->registrant->told == shard->agents.tellings)
             continue;
-        agent->home->told = shard->agents.tellings;
+        agent->registrant->told = shard->agents.tellings;
         count++;
     }
     return count;
@@ -83,7 +83,7 @@ static bool may_fan_out(struct shard *shard, const struct message *message, cons
     if (!group || !user || !users_rights(user)->limits.fanout || message->origin)
         return true;
     uint64_t wait_ms = account_fanout(user->account, &users_rights(user)->limits, io_now(shard->io),
-                                      count_homes(shard, message, group, user));
+                                      count_registrants(shard, message, group, user));
     if (wait_ms)
         refuse_limit(shard, message, LIMIT_FANOUT, wait_ms);
     return wait_ms == 0;
@@ -109,7 +109,7 @@ static bool notify_all(struct shard *shard, const struct message *message) {
         if (!is_named(message, agent) || !may_reach(shard, message, user, agent))
             continue;
         named = true;
-        if (agent->home->told != shard->agents.tellings)
+        if (agent->registrant->told != shard->agents.tellings)
             notify_agent(shard, message, agent);
     }
     if (__builtin_expect(hub_has_cluster(shard->hub), false))

@@ -27,7 +27,7 @@
 // The pending requests of agents at other hubs are bounded by these hubs.
 static bool has_maximum_pending(struct shard *shard, uint64_t target) {
     return hub_pending(shard->hub, target) >= shard_limits(shard)->pending_max &&
-           target != shard->across.home.connection;
+           target != shard->across.registrant.connection;
 }
 
 // A target that has gone may still be in this shard's registry, since its order is under way.
@@ -96,9 +96,9 @@ struct parcel *forward_without_id(struct shard *shard, const struct message *mes
     return parcel;
 }
 
-// Returns the home of the receiver: of an agent of this hub, or of the link.
-static struct home *home_of(struct shard *shard, const struct agent *agent) {
-    return agent ? agent->home : &shard->across.home;
+// Returns the registrant of the receiver: of an agent of this hub, or of the link.
+static struct registrant *registrant_of(struct shard *shard, const struct agent *agent) {
+    return agent ? agent->registrant : &shard->across.registrant;
 }
 
 static void refuse_journal(struct shard *shard, const struct message *message, const struct agent *agent) {
@@ -126,7 +126,7 @@ static bool address(struct shard *shard, const struct message *message, struct p
 void forward_notification(struct shard *shard, const struct message *message, struct agent *agent,
                           const struct remote_target *to) {
     struct parcel *parcel = forward_without_id(shard, message);
-    uint64_t target = home_of(shard, agent)->connection;
+    uint64_t target = registrant_of(shard, agent)->connection;
     assert(!message_is_request(message) && !agent == !!to);
     if (!parcel) {
         drop_one(shard, COUNT_DROP_NO_MEMORY, target, message->frame->body.bytes);
@@ -218,22 +218,22 @@ static void describe(struct shard *shard, struct pending *pending, const struct 
 
 static void bind(struct shard *shard, struct pending *pending, const struct message *message,
                  const struct agent *agent, const struct request_time *time) {
-    struct home *home = home_of(shard, agent);
+    struct registrant *registrant = registrant_of(shard, agent);
     assert(pending->used && !timer_armed(&pending->timer));
     assert(list_empty(&pending->by_source) && list_empty(&pending->by_target));
     pending->source = message->peer->name;
     pending->exchange = message->exchange;
     if (pending->exchange)
         pending->exchange->hub_id = pending_hub_id(&shard->pending, pending);
-    pending->target = home->connection;
+    pending->target = registrant->connection;
     // One store of both: the read before a store of one alone would wait for the line.
     pending->agent = agent ? agent->tag & ((1u << AGENT_TAG_BITS) - 1) : 0;
     pending->level = (unsigned)message->frame->unit->directives.governance & 15u;
     describe(shard, pending, message, agent);
     request_index_add(&message->peer->request_index, pending);
-    list_append(&home->pending, &pending->by_target);
+    list_append(&registrant->pending, &pending->by_target);
     request_timeout_begin(shard, pending, time);
-    hub_pending_add(shard->hub, home->connection, 1);
+    hub_pending_add(shard->hub, registrant->connection, 1);
 }
 
 // Enters a request into the table. Returns NULL if the table has no room and the request was refused.
@@ -339,7 +339,7 @@ static struct parcel *make_request(struct shard *shard, const struct message *me
 // the request must be sent as a parcel.
 static bool pack_request(struct shard *shard, const struct message *message, const struct agent *agent,
                          const struct remote_target *to, struct pending *pending, uint32_t time_ms) {
-    uint64_t target = home_of(shard, agent)->connection;
+    uint64_t target = registrant_of(shard, agent)->connection;
     assert(message_is_request(message) && pending->used && !pending->has_rare);
     if (!pack_takes(message->frame) || connection_shard(target) != shard->index ||
         message->audit != MESSAGE_PLAIN || message_lane(message) != LANE_NORMAL)
@@ -363,7 +363,7 @@ void forward_request(struct shard *shard, const struct message *message, struct 
     assert(!agent == !!to);
     bool is_watched = false;
     feature_before_request(shard, message, agent, &is_watched);
-    if (agent && __builtin_expect(agent->home->leaving, false)) {
+    if (agent && __builtin_expect(agent->registrant->leaving, false)) {
         refuse_at(shard, message, agent, ERROR_TARGET_DISCONNECTED);
         return;
     }

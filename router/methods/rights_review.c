@@ -27,10 +27,10 @@ static void revoke_agent(struct shard *shard, struct peer *peer, const struct ag
 }
 
 static void rights_review_agents(struct shard *shard, struct peer *peer, const struct user *user) {
-    struct home *home = agents_home(&shard->agents, peer->name);
-    for (struct list *node = home ? home->agents.next : NULL, *next; home && node != &home->agents;
-         node = next) {
-        const struct agent *agent = list_entry(node, struct agent, by_home);
+    struct registrant *registrant = agents_registrant(&shard->agents, peer->name);
+    for (struct list *node = registrant ? registrant->agents.next : NULL, *next;
+         registrant && node != &registrant->agents; node = next) {
+        const struct agent *agent = list_entry(node, struct agent, by_registrant);
         enum rule rule;
         next = node->next;
         if (!agent->child &&

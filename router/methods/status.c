@@ -192,12 +192,12 @@ static void put_shards(const struct hub *hub, struct text *out, const struct sta
 // A connection may have gone since, or have no agent.
 static void put_agents(struct shard *shard, struct text *out, uint64_t connection) {
     enum { SHOWN_MAX = 3 };
-    const struct home *home = agents_home(&shard->agents, connection);
+    const struct registrant *registrant = agents_registrant(&shard->agents, connection);
     unsigned shown = 0;
     text_put(out, "{\"agents\":[");
-    for (const struct list *node = home ? home->agents.next : NULL;
-         home && node != &home->agents && shown < SHOWN_MAX; node = node->next, shown++) {
-        const struct agent *agent = list_entry(node, struct agent, by_home);
+    for (const struct list *node = registrant ? registrant->agents.next : NULL;
+         registrant && node != &registrant->agents && shown < SHOWN_MAX; node = node->next, shown++) {
+        const struct agent *agent = list_entry(node, struct agent, by_registrant);
         text_put(out, shown ? "," : "");
         text_string(out, agent->id, agent->id_bytes);
     }

@@ -66,7 +66,7 @@ static void put_agent(struct text *out, const struct shard *shard, const struct 
     text_put(out, "\",\"connectedSince\":");
     text_number(out, (int64_t)agent->connected_since_ms);
     text_put(out, ",\"pending\":");
-    text_number(out, hub_pending(shard->hub, agent->home->connection));
+    text_number(out, hub_pending(shard->hub, agent->registrant->connection));
     char latency[LATENCY_BYTES_MAX];
     text_add(out, latency, write_latency(shard, agent, latency));
     feature_describe_agent(shard, agent, out);
@@ -148,7 +148,7 @@ static size_t agent_bytes(const struct shard *shard, const struct agent *agent, 
     return sizeof fixed - 1 + write_latency(shard, agent, latency) + where_bytes + agent->id_bytes +
            agent->capabilities->bytes + strlen(governance_text(agent->governance)) +
            text_digits(digits, agent->connected_since_ms) +
-           text_digits(digits, (uint64_t)hub_pending(shard->hub, agent->home->connection)) +
+           text_digits(digits, (uint64_t)hub_pending(shard->hub, agent->registrant->connection)) +
            program_bytes(agent);
 }
 

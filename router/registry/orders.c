@@ -135,7 +135,7 @@ static bool admission_has_room(struct shard *shard, const struct peer *peer, con
     const struct agent *old = agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
     if (order->kind != ORDER_REGISTER)
         return true;
-    if (old && old->home->connection != peer->name)
+    if (old && old->registrant->connection != peer->name)
         old = NULL;
     size_t count = topics_predict_count(&shard->agents.topics, &peer->subscriber, old,
                                         order->capabilities->text, topics_list(order->capabilities));

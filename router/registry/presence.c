@@ -106,7 +106,7 @@ static struct presence_change *note(struct shard *shard, const struct agent *age
     struct presence_change change = {
         .reason = reason,
         .governance = agent->governance,
-        .connection = agent->home->connection,
+        .connection = agent->registrant->connection,
         .here_only = agent->here_only,
         .capabilities = capabilities_needed(shard, agent, reason),
         .agent_id_bytes = agent->pool_bytes ? agent->pool_bytes : (uint32_t)agent->id_bytes,
@@ -186,7 +186,7 @@ void presence_prepare(struct shard *shard, const struct order *order, struct pre
     const struct agent *agent = agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
     if (!agent)
         return;
-    bool renews = agent->home->connection == order->mail.connection;
+    bool renews = agent->registrant->connection == order->mail.connection;
     previous->is_unchanged = renews && is_unchanged(agent, order);
     if (!renews && (!agent->child || (agent->told && !is_known_by_others(shard, agent))))
         previous->replaced = note(shard, agent, PRESENCE_REPLACED);
@@ -201,7 +201,7 @@ void presence_follow(struct shard *shard, const struct order *order, const struc
         return;
     }
     struct agent *agent = agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
-    assert(agent && agent->home->connection == order->mail.connection);
+    assert(agent && agent->registrant->connection == order->mail.connection);
     if (agent->child)
         follow_child(shard, agent);
     else if (!previous->is_unchanged && has_subscribers(shard))

@@ -16,10 +16,10 @@
 // --- Checks of an order on shard 0
 
 static size_t agents_at(struct shard *shard, uint64_t connection) {
-    struct home *home = agents_home(&shard->agents, connection);
+    struct registrant *registrant = agents_registrant(&shard->agents, connection);
     size_t count = 0;
-    for (struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
-         node = node->next)
+    for (struct list *node = registrant ? registrant->agents.next : NULL;
+         registrant && node != &registrant->agents; node = node->next)
         count++;
     return count;
 }
@@ -42,7 +42,7 @@ static bool registry_check_may_follow(const struct shard *shard, const struct or
 // reason.
 static enum error registry_check_order(struct shard *shard, struct order *order) {
     const struct agent *agent = registry_apply_find(shard, order);
-    bool own = agent && agent->home->connection == order->mail.connection;
+    bool own = agent && agent->registrant->connection == order->mail.connection;
     assert(shard->index == 0);
     switch (order->kind) {
     case ORDER_REGISTER:
@@ -337,12 +337,12 @@ static void count_for_peer(struct shard *shard, const struct order *order, int c
 }
 
 static void mark_pending(struct shard *shard, const struct order *order) {
-    struct home *home = agents_home(&shard->agents, order->mail.connection);
+    struct registrant *registrant = agents_registrant(&shard->agents, order->mail.connection);
     assert(order->kind == ORDER_REST);
-    if (!home)
+    if (!registrant)
         return;
-    completion_mark(home);
-    feature_home_marked(shard, home);
+    completion_mark(registrant);
+    feature_registrant_marked(shard, registrant);
 }
 
 static void mark_next_shard(struct shard *shard, struct order *order) {
@@ -390,7 +390,7 @@ static void registry_return(struct shard *shard, struct order *order) {
         *order->had_requests |= order->ended > 0;
     if (order->awaiting_count)
         --*order->awaiting_count;
-    if (order->kind == ORDER_LINK && shard->across.home.connection == order->mail.connection)
+    if (order->kind == ORDER_LINK && shard->across.registrant.connection == order->mail.connection)
         stats_gauge(&shard->stats, GAUGE_REMOTE_LINK, 1); // all shards know the link
     count_for_peer(shard, order, -1);
     if (!order->replaced) {

@@ -15,7 +15,7 @@ struct agent *registry_apply_find(struct shard *shard, const struct order *order
 
 bool registry_apply_is_of(struct shard *shard, const struct order *order, uint64_t connection) {
     const struct agent *agent = registry_apply_find(shard, order);
-    return agent && agent->home->connection == connection;
+    return agent && agent->registrant->connection == connection;
 }
 
 // Returns the subscriber of a connection of this shard, as long as it can take events; else NULL.
@@ -54,7 +54,7 @@ static void review_later(struct shard *shard, const struct order *order) {
 // Applies a registration. Shard 0 has checked the quota for all shards.
 static void apply_register(struct shard *shard, struct order *order) {
     const struct agent *old = registry_apply_find(shard, order);
-    uint64_t holder = old ? old->home->connection : order->mail.connection;
+    uint64_t holder = old ? old->registrant->connection : order->mail.connection;
     uint64_t refused = shard->quota.refused, over_share = shard->agents.beyond;
     assert(order->capabilities && order->serial && !order->error);
     accept_share(shard, order);
@@ -108,7 +108,7 @@ static void remove_agent(struct shard *shard, struct agent *agent, enum presence
 // the other shards.
 static void apply_unregister(struct shard *shard, struct order *order) {
     struct agent *agent = registry_apply_find(shard, order);
-    uint64_t holder = agent ? agent->home->connection : 0;
+    uint64_t holder = agent ? agent->registrant->connection : 0;
     if (!agent || (holder != order->mail.connection && !order->error))
         return;
     enum presence_reason reason = order->revoked ? PRESENCE_RIGHTS : PRESENCE_UNREGISTERED;
@@ -121,17 +121,17 @@ static void apply_yield(struct shard *shard, struct order *order) {
     if (!agent || agent->serial != order->serial)
         return;
     if (shard->index == 0)
-        order->replaced = agent->home->connection;
+        order->replaced = agent->registrant->connection;
     remove_agent(shard, agent, PRESENCE_REPLACED);
 }
 
 // Removes a connection's agents, but for a child's own name, which stays.
 static void apply_resign(struct shard *shard, struct order *order) {
-    struct home *home = agents_home(&shard->agents, order->mail.connection);
+    struct registrant *registrant = agents_registrant(&shard->agents, order->mail.connection);
     bool restarts = order->kind == ORDER_REST;
-    for (struct list *node = home ? home->agents.next : NULL, *next; home && node != &home->agents;
-         node = next) {
-        struct agent *agent = list_entry(node, struct agent, by_home);
+    for (struct list *node = registrant ? registrant->agents.next : NULL, *next;
+         registrant && node != &registrant->agents; node = next) {
+        struct agent *agent = list_entry(node, struct agent, by_registrant);
         next = node->next;
         if (!agent->child) {
             remove_agent(shard, agent, restarts ? PRESENCE_DISCONNECTED : PRESENCE_UNREGISTERED);
@@ -144,22 +144,23 @@ static void apply_resign(struct shard *shard, struct order *order) {
 }
 
 static void apply_rest(struct shard *shard, struct order *order) {
-    struct home *home = agents_home(&shard->agents, order->mail.connection);
+    struct registrant *registrant = agents_registrant(&shard->agents, order->mail.connection);
     struct exempt_requests exempt_requests = {order->exempt_ids, order->exempt_count, order->others_wait,
                                               order->on_marked != NULL};
-    if (home)
-        order->ended += completion_target_restarts(shard, home, &exempt_requests);
-    if (home)
-        feature_home_rests(shard, home, &exempt_requests, &order->ended);
+    if (registrant)
+        order->ended += completion_target_restarts(shard, registrant, &exempt_requests);
+    if (registrant)
+        feature_registrant_rests(shard, registrant, &exempt_requests, &order->ended);
     apply_resign(shard, order);
 }
 
 // Removes agents of a connection, as many as there is time for. Returns whether all are removed.
-static bool remove_agents(struct shard *shard, struct home *home) {
+static bool remove_agents(struct shard *shard, struct registrant *registrant) {
     uint64_t until_ns = io_clock(shard->io) + shard->bounds.orders_ns;
-    while (!list_empty(&home->agents)) {
-        remove_agent(shard, list_entry(home->agents.next, struct agent, by_home), PRESENCE_DISCONNECTED);
-        if (!list_empty(&home->agents) && io_clock(shard->io) >= until_ns)
+    while (!list_empty(&registrant->agents)) {
+        remove_agent(shard, list_entry(registrant->agents.next, struct agent, by_registrant),
+                     PRESENCE_DISCONNECTED);
+        if (!list_empty(&registrant->agents) && io_clock(shard->io) >= until_ns)
             return false;
     }
     return true;
@@ -168,33 +169,33 @@ static bool remove_agents(struct shard *shard, struct home *home) {
 // Ends the link on this shard: subscribers may have missed events of other hubs, and requests there end. Returns false
 // if requests are left.
 static bool apply_link_lost(struct shard *shard, enum error error) {
-    struct home *home = &shard->across.home;
-    if (!home->leaving)
+    struct registrant *registrant = &shard->across.registrant;
+    if (!registrant->leaving)
         subscribe_lost(shard);
-    home->leaving = true;
-    if (!completion_target_gone(shard, home, error))
+    registrant->leaving = true;
+    if (!completion_target_gone(shard, registrant, error))
         return false;
-    home->connection = 0;
-    home->leaving = false;
+    registrant->connection = 0;
+    registrant->leaving = false;
     return true;
 }
 
 // Applies ORDER_LEAVE. Returns false if the work goes on in the next turn.
 static bool apply_leave(struct shard *shard, struct order *order) {
-    if (order->mail.connection == shard->across.home.connection)
+    if (order->mail.connection == shard->across.registrant.connection)
         return apply_link_lost(shard, ERROR_TARGET_DISCONNECTED);
-    struct home *home = agents_home(&shard->agents, order->mail.connection);
-    if (!home)
+    struct registrant *registrant = agents_registrant(&shard->agents, order->mail.connection);
+    if (!registrant)
         return true;
-    home->leaving = true;
-    if (!completion_target_gone(shard, home,
+    registrant->leaving = true;
+    if (!completion_target_gone(shard, registrant,
                                 order->removed ? ERROR_AGENT_NOT_FOUND : ERROR_TARGET_DISCONNECTED))
         return false;
-    feature_home_left(shard, home);
-    if (!remove_agents(shard, home))
+    feature_registrant_left(shard, registrant);
+    if (!remove_agents(shard, registrant))
         return false;
-    agents_remove_home(&shard->agents, home);
-    assert(!agents_home(&shard->agents, order->mail.connection));
+    agents_remove_registrant(&shard->agents, registrant);
+    assert(!agents_registrant(&shard->agents, order->mail.connection));
     return true;
 }
 

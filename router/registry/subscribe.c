@@ -40,9 +40,9 @@ static bool settle(struct shard *shard, struct peer *peer) {
 }
 
 void subscribe_leave(struct shard *shard, struct peer *peer) {
-    struct home *home = agents_home(&shard->agents, peer->name);
-    if (home)
-        agents_silence_home(&shard->agents, home);
+    struct registrant *registrant = agents_registrant(&shard->agents, peer->name);
+    if (registrant)
+        agents_silence_registrant(&shard->agents, registrant);
     assert(peer->state != PEER_OPEN);
     topics_forget(&shard->agents.topics, &peer->subscriber);
     assert(peer->subscriber.count == 0);

@@ -134,7 +134,7 @@ static void route_to(struct shard *shard, const struct message *message, const s
     if (!verdict.error && verdict.agent->pool_bytes)
         verdict.agent = feature_choose(shard, message->peer, verdict.agent);
     enum error fault =
-        verdict.error ? ERROR_NONE : forward_fault(shard, message, verdict.agent->home->connection);
+        verdict.error ? ERROR_NONE : forward_fault(shard, message, verdict.agent->registrant->connection);
     if (verdict.error == ERROR_METHOD_NOT_FOUND && message_is_logged(message))
         return; // no agent needs to have it
     if (!verdict.error && feature_before_forward(shard, message, verdict.agent))

@@ -132,8 +132,9 @@ struct link_view {
 };
 
 static struct link_view link_look(const struct shard *shard) {
-    const struct home *home = &shard->across.home;
-    return (struct link_view){home->connection && !home->leaving, atomic_load(&shard->hub->link_number)};
+    const struct registrant *registrant = &shard->across.registrant;
+    return (struct link_view){registrant->connection && !registrant->leaving,
+                              atomic_load(&shard->hub->link_number)};
 }
 
 // A hub stands still for 1 to 12 s. Where that were 2 s or more, it takes a new link before it reads what came

@@ -37,7 +37,7 @@ static struct agent *agent_at(const struct scene *scene, uint32_t shard, const c
 
 static uint64_t connection_at(const struct scene *scene, uint32_t shard, const char *agent_id) {
     const struct agent *agent = agent_at(scene, shard, agent_id);
-    return agent ? agent->home->connection : 0;
+    return agent ? agent->registrant->connection : 0;
 }
 
 // Others take all that is left; returns how much.

@@ -390,9 +390,9 @@ static void check_shard(const struct shard *shard) {
     if (shard->events_out || shard->agents.topics.count)
         kernel_fail("shard %u ends with %u events and %u subscriptions", shard->index, shard->events_out,
                     shard->agents.topics.count);
-    for (size_t chain = 0; chain < HOME_CHAINS; chain++)
-        if (!list_empty(&shard->agents.homes[chain]))
-            kernel_fail("shard %u ends with a home", shard->index);
+    for (size_t chain = 0; chain < REGISTRANT_CHAINS; chain++)
+        if (!list_empty(&shard->agents.registrants[chain]))
+            kernel_fail("shard %u ends with a registrant", shard->index);
     if (!parcel_pool_full(&shard->parcels))
         kernel_fail("shard %u ends with %u parcels out", shard->index,
                     shard->parcels.made - shard->parcels.free_count);
@@ -407,7 +407,7 @@ void world_check_agents(const struct world *world) {
         for (struct list *node = first->all.next; node != &first->all; node = node->next) {
             const struct agent *agent = list_entry(node, struct agent, link);
             const struct agent *same = agents_find(other, agent->id, agent->id_bytes);
-            if (!same || same->home->connection != agent->home->connection ||
+            if (!same || same->registrant->connection != agent->registrant->connection ||
                 same->capabilities != agent->capabilities || same->governance != agent->governance)
                 kernel_fail("shard %u knows another agent %.*s than shard 0", index, (int)agent->id_bytes,
                             agent->id);

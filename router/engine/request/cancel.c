@@ -72,7 +72,7 @@ static struct parcel *make_cancel(struct shard *shard, uint64_t target, uint64_t
 }
 
 static bool dispatch_cancel(struct shard *shard, struct pending *pending, bool answer) {
-    if (pending->cancelled && (answer || pending->target != shard->across.home.connection))
+    if (pending->cancelled && (answer || pending->target != shard->across.registrant.connection))
         return false;
     struct parcel *parcel = make_cancel(shard, pending->target, pending_hub_id(&shard->pending, pending),
                                         cancel_is_end(shard, pending));

@@ -102,10 +102,10 @@ claim(struct shard *shard, uint64_t hub_id, uint64_t from, size_t bytes, struct 
 // Names the agent that was asked, as long as it is there: others may live at its connection. An agent on another hub,
 // and a client that an instance asked, have no name.
 static const struct agent *requested_agent(struct shard *shard, const struct pending *pending) {
-    const struct home *home = agents_home(&shard->agents, pending->target);
-    for (const struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
-         node = node->next) {
-        const struct agent *agent = list_entry(node, struct agent, by_home);
+    const struct registrant *registrant = agents_registrant(&shard->agents, pending->target);
+    for (const struct list *node = registrant ? registrant->agents.next : NULL;
+         registrant && node != &registrant->agents; node = node->next) {
+        const struct agent *agent = list_entry(node, struct agent, by_registrant);
         if (agent->tag == pending->agent)
             return agent;
     }
@@ -279,28 +279,29 @@ static void end_left(struct shard *shard, struct pending *pending, enum error er
     struct text data;
     text_init(&data);
     put_agent(&data, pending, agent);
-    if (pending->target == shard->across.home.connection)
+    if (pending->target == shard->across.registrant.connection)
         reply_data_text(&data, "link", "lost");
     stats_count(&shard->stats, COUNT_TARGETS_LEFT);
     end_with_error(shard, pending, error, &data);
 }
 
-static void end_first_of(struct shard *shard, struct home *home, enum error error) {
-    struct pending *pending = list_entry(home->pending.next, struct pending, by_target);
-    assert(pending->target == home->connection);
+static void end_first_of(struct shard *shard, struct registrant *registrant, enum error error) {
+    struct pending *pending = list_entry(registrant->pending.next, struct pending, by_target);
+    assert(pending->target == registrant->connection);
     end_left(shard, pending, error);
 }
 
-void completion_target_left(struct shard *shard, struct home *home) {
-    while (!list_empty(&home->pending))
-        end_first_of(shard, home, ERROR_TARGET_DISCONNECTED);
+void completion_target_left(struct shard *shard, struct registrant *registrant) {
+    while (!list_empty(&registrant->pending))
+        end_first_of(shard, registrant, ERROR_TARGET_DISCONNECTED);
 }
 
-bool completion_target_gone(struct shard *shard, struct home *home, enum error error) {
-    assert(home->leaving);
-    for (uint32_t remaining = shard->bounds.ends; remaining > 0 && !list_empty(&home->pending); remaining--)
-        end_first_of(shard, home, error);
-    return list_empty(&home->pending);
+bool completion_target_gone(struct shard *shard, struct registrant *registrant, enum error error) {
+    assert(registrant->leaving);
+    for (uint32_t remaining = shard->bounds.ends; remaining > 0 && !list_empty(&registrant->pending);
+         remaining--)
+        end_first_of(shard, registrant, error);
+    return list_empty(&registrant->pending);
 }
 
 bool exempt_requests_has(const struct exempt_requests *exempt_requests, uint64_t id) {
@@ -318,15 +319,15 @@ bool exempt_requests_has(const struct exempt_requests *exempt_requests, uint64_t
     return false;
 }
 
-void completion_mark(struct home *home) {
-    for (struct list *node = home->pending.next; node != &home->pending; node = node->next)
+void completion_mark(struct registrant *registrant) {
+    for (struct list *node = registrant->pending.next; node != &registrant->pending; node = node->next)
         list_entry(node, struct pending, by_target)->is_marked = true;
 }
 
-uint32_t completion_target_restarts(struct shard *shard, struct home *home,
+uint32_t completion_target_restarts(struct shard *shard, struct registrant *registrant,
                                     const struct exempt_requests *exempt_requests) {
     uint32_t count = 0;
-    for (struct list *node = home->pending.next, *next; node != &home->pending; node = next) {
+    for (struct list *node = registrant->pending.next, *next; node != &registrant->pending; node = next) {
         struct pending *pending = list_entry(node, struct pending, by_target);
         next = node->next;
         bool aside = pending->aside && exempt_requests->aside;

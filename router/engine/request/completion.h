@@ -33,10 +33,10 @@ void completion_result(struct shard *shard, struct pending *pending, struct text
 // Ends a request that was cancelled in its target's queue.
 void completion_cancelled(struct shard *shard, struct pending *pending);
 // Ends the requests of this shard's peers to a connection that has left.
-void completion_target_left(struct shard *shard, struct home *home);
+void completion_target_left(struct shard *shard, struct registrant *registrant);
 // Ends requests to a connection with this error, as many as one turn may end. The connection must not get new requests.
 // Returns whether all have ended.
-bool completion_target_gone(struct shard *shard, struct home *home, enum error error);
+bool completion_target_gone(struct shard *shard, struct registrant *registrant, enum error error);
 // Requests that wait while their target restarts. All others that have not reached the target end.
 struct exempt_requests {
     const uint64_t *ids; // in rising order: hub ids, and starts of sessions (hcs_open_id)
@@ -46,9 +46,9 @@ struct exempt_requests {
 };
 bool exempt_requests_has(const struct exempt_requests *exempt_requests, uint64_t id);
 // Marks the requests that the connection has got until now.
-void completion_mark(struct home *home);
+void completion_mark(struct registrant *registrant);
 // Ends the requests to a target that restarts, except exempt ones. Returns how many have ended.
-uint32_t completion_target_restarts(struct shard *shard, struct home *home,
+uint32_t completion_target_restarts(struct shard *shard, struct registrant *registrant,
                                     const struct exempt_requests *exempt_requests);
 // Ends all requests of a source that has left. The targets get cancels.
 void completion_abandon_all(struct shard *shard, struct peer *source);

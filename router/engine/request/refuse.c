@@ -290,7 +290,7 @@ void refuse_full_put(struct shard *shard, struct text *data, bool is_at_maximum)
 static bool has_maximum_pending(struct shard *shard, const struct message *message,
                                 const struct agent *agent) {
     return message_is_request(message) &&
-           hub_pending(shard->hub, agent->home->connection) >= shard_limits(shard)->pending_max;
+           hub_pending(shard->hub, agent->registrant->connection) >= shard_limits(shard)->pending_max;
 }
 
 void refuse_at(struct shard *shard, const struct message *message, const struct agent *agent,

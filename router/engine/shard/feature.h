@@ -14,7 +14,7 @@
 
 struct agent;
 struct copy;
-struct home;
+struct registrant;
 struct hub_settings;
 struct io_event;
 struct mail;
@@ -61,131 +61,131 @@ struct request_end {
 // Hooks: X(function, parameters, arguments). The engine calls the function of each feature, in the order of the
 // features' numbers, on the thread of `shard`. A hook may use what the shard and its peers own. A hook must not block.
 // A message and its body are valid during the call: a hook must keep no pointer to them.
-#define FEATURE_HOOKS(X)                                                                                     \
+#define FEATURE_HOOKS(X)                                                                                      \
     /* Called at the beginning of each turn, before the shard reads anything. May end requests and send \
-     * parcels. */    \
-    X(turn_begins, (struct shard * shard), (shard))                                                          \
+     * parcels. */     \
+    X(turn_begins, (struct shard * shard), (shard))                                                           \
     /* Called in the turn in which the hub is surveyed, for hub/stats, /metrics or the status page. \
-     * Adds the shard's numbers to shard->survey.page. */        \
-    X(survey, (struct shard * shard), (shard))                                                               \
+     * Adds the shard's numbers to shard->survey.page. */         \
+    X(survey, (struct shard * shard), (shard))                                                                \
     /* Called on the shard that answers hub/stats, for members of its result. Appends each member \
-     * behind a comma. */          \
-    X(stats, (struct shard * shard, struct text * out), (shard, out))                                        \
+     * behind a comma. */           \
+    X(stats, (struct shard * shard, struct text * out), (shard, out))                                         \
     /* Called on shard 0 alone, after SIGHUP. The former configuration is still in effect if the new \
-     * one can't be used. */       \
-    X(reloaded, (struct shard * shard), (shard))                                                             \
+     * one can't be used. */        \
+    X(reloaded, (struct shard * shard), (shard))                                                              \
     /* Called on each shard when the phase HUB_DRAINING or HUB_CLOSING begins (shard->phase). In \
-     * HUB_CLOSING, connections are closed after this call. */           \
-    X(drain, (struct shard * shard), (shard))                                                                \
+     * HUB_CLOSING, connections are closed after this call. */            \
+    X(drain, (struct shard * shard), (shard))                                                                 \
     /* Called when the drain's time is over. Must end each request that the feature keeps pending, with \
-     * an error. */    \
-    X(end_pending, (struct shard * shard), (shard))                                                          \
+     * an error. */     \
+    X(end_pending, (struct shard * shard), (shard))                                                           \
     /* Called on a peer's shard when the peer isn't open any more. Ends what the feature has begun for \
-     * the peer. May be called several times for one peer. */     \
-    X(peer_ended, (struct shard * shard, struct peer * peer), (shard, peer))                                 \
+     * the peer. May be called several times for one peer. */      \
+    X(peer_ended, (struct shard * shard, struct peer * peer), (shard, peer))                                  \
     /* Called on a peer's shard when the peer is closed and all its requests have ended. May be called \
-     * several times for one peer. */     \
-    X(peer_left, (struct shard * shard, struct peer * peer), (shard, peer))                                  \
-    /* Called before a peer's memory is freed. Must give back what peer_keep has set for the feature. */     \
-    X(peer_freed, (struct shard * shard, struct peer * peer), (shard, peer))                                 \
+     * several times for one peer. */      \
+    X(peer_left, (struct shard * shard, struct peer * peer), (shard, peer))                                   \
+    /* Called before a peer's memory is freed. Must give back what peer_keep has set for the feature. */      \
+    X(peer_freed, (struct shard * shard, struct peer * peer), (shard, peer))                                  \
     /* Called when the kernel has taken bytes that waited for a peer, if a feature keeps something for \
-     * that peer (peer_keep). */     \
-    X(peer_read, (struct shard * shard, struct peer * peer), (shard, peer))                                  \
-    /* Called on each shard after the shard has reviewed its peers under changed rights. */                  \
-    X(rights_changed, (struct shard * shard), (shard))                                                       \
-    /* Called on each shard, when the shard learns that a connection with agents is gone. `home` is \
-     * valid during the call. */        \
-    X(home_left, (struct shard * shard, struct home * home), (shard, home))                                  \
+     * that peer (peer_keep). */      \
+    X(peer_read, (struct shard * shard, struct peer * peer), (shard, peer))                                   \
+    /* Called on each shard after the shard has reviewed its peers under changed rights. */                   \
+    X(rights_changed, (struct shard * shard), (shard))                                                        \
+    /* Called on each shard, when the shard learns that a connection with agents is gone. `registrant` is \
+     * valid during the call. */   \
+    X(registrant_left, (struct shard * shard, struct registrant * registrant), (shard, registrant))           \
     /* Called on each shard when the program behind a connection has ended, and the connection stays. \
-     * Marks the requests that the program was asked until now. */      \
-    X(home_marked, (struct shard * shard, struct home * home), (shard, home))                                \
-    /* Called on each shard after home_marked. Ends requests that never reached the program, and adds \
-     * their number to *ended. */      \
-    X(home_rests,                                                                                            \
-      (struct shard * shard, struct home * home, const struct exempt_requests *exempt_requests,              \
-       uint32_t *ended),                                                                                     \
-      (shard, home, exempt_requests, ended))                                                                 \
+     * Marks the requests that the program was asked until now. */       \
+    X(registrant_marked, (struct shard * shard, struct registrant * registrant), (shard, registrant))         \
+    /* Called on each shard after registrant_marked. Ends requests that never reached the program, and adds \
+     * their number to *ended. */ \
+    X(registrant_rests,                                                                                       \
+      (struct shard * shard, struct registrant * registrant, const struct exempt_requests *exempt_requests,   \
+       uint32_t *ended),                                                                                      \
+      (shard, registrant, exempt_requests, ended))                                                            \
     /* Called before a request is made ready for this agent, or with NULL for other hubs: nothing is \
      * copied yet. A feature sets *is_watched if it needs a call for this request: then request_began \
-     * or message_refused is called next. */       \
-    X(before_request,                                                                                        \
-      (struct shard * shard, const struct message *message, const struct agent *agent, bool *is_watched),    \
-      (shard, message, agent, is_watched))                                                                   \
+     * or message_refused is called next. */        \
+    X(before_request,                                                                                         \
+      (struct shard * shard, const struct message *message, const struct agent *agent, bool *is_watched),     \
+      (shard, message, agent, is_watched))                                                                    \
     /* Called when a request is in the table of pending requests, before its parcel is queued for this \
      * agent, or with NULL for other hubs. May mark the pending request and the parcel. Called where \
-     * *is_watched was set in before_request. The engine may leave out other calls. */     \
-    X(request_began,                                                                                         \
-      (struct shard * shard, const struct message *message, const struct agent *agent,                       \
-       struct pending *pending, struct parcel *parcel),                                                      \
-      (shard, message, agent, pending, parcel))                                                              \
+     * *is_watched was set in before_request. The engine may leave out other calls. */      \
+    X(request_began,                                                                                          \
+      (struct shard * shard, const struct message *message, const struct agent *agent,                        \
+       struct pending *pending, struct parcel *parcel),                                                       \
+      (shard, message, agent, pending, parcel))                                                               \
     /* Called when a message is refused before it is forwarded. `error` is enum error; ERROR_NONE says \
-     * that the source has left. */     \
-    X(message_refused, (struct shard * shard, const struct message *message, unsigned error),                \
-      (shard, message, error))                                                                               \
+     * that the source has left. */      \
+    X(message_refused, (struct shard * shard, const struct message *message, unsigned error),                 \
+      (shard, message, error))                                                                                \
     /* Called when a message is held until a peer approves it. `agent` is the agent whose section requires \
-     * that, or NULL. A feature that observes the request sets hold->observation. */ \
-    X(hold_began,                                                                                            \
-      (struct shard * shard, const struct message *message, const struct agent *agent,                       \
-       struct message_hold *hold),                                                                           \
-      (shard, message, agent, hold))                                                                         \
+     * that, or NULL. A feature that observes the request sets hold->observation. */  \
+    X(hold_began,                                                                                             \
+      (struct shard * shard, const struct message *message, const struct agent *agent,                        \
+       struct message_hold *hold),                                                                            \
+      (shard, message, agent, hold))                                                                          \
     /* Called when the hub answers a request itself, with a result, in place of this agent, which gets a \
-     * notification; or with NULL in place of several agents. */   \
-    X(request_answered, (struct shard * shard, const struct message *message, const struct agent *agent),    \
-      (shard, message, agent))                                                                               \
+     * notification; or with NULL in place of several agents. */    \
+    X(request_answered, (struct shard * shard, const struct message *message, const struct agent *agent),     \
+      (shard, message, agent))                                                                                \
     /* Called before the response to a marked request (pending_mark_rare) goes to its source. May \
-     * replace *response by another parcel. */          \
-    X(response_came, (struct shard * shard, const struct pending *pending, struct parcel **response),        \
-      (shard, pending, response))                                                                            \
+     * replace *response by another parcel. */           \
+    X(response_came, (struct shard * shard, const struct pending *pending, struct parcel **response),         \
+      (shard, pending, response))                                                                             \
     /* Called when a request ends, while the table of pending requests still has the request. Isn't \
      * called where the request goes on elsewhere. The engine may leave out the call for a request that \
-     * isn't marked (pending_mark_rare). */        \
-    X(request_ended, (struct shard * shard, struct pending * pending, const struct request_end *end),        \
-      (shard, pending, end))                                                                                 \
+     * isn't marked (pending_mark_rare). */         \
+    X(request_ended, (struct shard * shard, struct pending * pending, const struct request_end *end),         \
+      (shard, pending, end))                                                                                  \
     /* Called before the parcel of a notification is queued for this agent, or with NULL for other \
-     * hubs. */         \
-    X(notification_forwarded,                                                                                \
-      (struct shard * shard, const struct message *message, const struct agent *agent,                       \
-       struct parcel *parcel),                                                                               \
-      (shard, message, agent, parcel))                                                                       \
+     * hubs. */          \
+    X(notification_forwarded,                                                                                 \
+      (struct shard * shard, const struct message *message, const struct agent *agent,                        \
+       struct parcel *parcel),                                                                                \
+      (shard, message, agent, parcel))                                                                        \
     /* Called when an event for all subscribers is published. A feature that observes the event sets \
-     * *observation. */       \
-    X(event_began, (struct shard * shard, const struct message *message, struct observation **observation),  \
-      (shard, message, observation))                                                                         \
+     * *observation. */        \
+    X(event_began, (struct shard * shard, const struct message *message, struct observation **observation),   \
+      (shard, message, observation))                                                                          \
     /* Called when an observed event has been delivered to so many subscribers. `dropped`: it was \
-     * dropped for want of room, and delivered to nobody. */          \
-    X(event_ended,                                                                                           \
-      (struct shard * shard, struct observation * observation, uint64_t delivered, bool dropped),            \
-      (shard, observation, delivered, dropped))                                                              \
+     * dropped for want of room, and delivered to nobody. */           \
+    X(event_ended,                                                                                            \
+      (struct shard * shard, struct observation * observation, uint64_t delivered, bool dropped),             \
+      (shard, observation, delivered, dropped))                                                               \
     /* Called when this shard's subscribers have been offered events: copy->subscribers and \
-     * copy->delivered count them. */                \
-    X(after_fanout, (struct shard * shard, const struct copy *copy), (shard, copy))                          \
+     * copy->delivered count them. */                 \
+    X(after_fanout, (struct shard * shard, const struct copy *copy), (shard, copy))                           \
     /* Called when the kernel has taken the whole of an observed parcel for a peer. parcel->hub_id \
-     * isn't 0 for a request. */         \
-    X(parcel_sent, (struct shard * shard, const struct peer *peer, const struct parcel *parcel),             \
-      (shard, peer, parcel))                                                                                 \
+     * isn't 0 for a request. */          \
+    X(parcel_sent, (struct shard * shard, const struct peer *peer, const struct parcel *parcel),              \
+      (shard, peer, parcel))                                                                                  \
     /* Called when a message of another hub, in an exchange, is held under this checkpoint until a peer \
-     * approves it. */    \
-    X(message_held,                                                                                          \
-      (struct shard * shard, const struct message *message, const char *checkpoint, size_t bytes),           \
-      (shard, message, checkpoint, bytes))                                                                   \
+     * approves it. */     \
+    X(message_held,                                                                                           \
+      (struct shard * shard, const struct message *message, const char *checkpoint, size_t bytes),            \
+      (shard, message, checkpoint, bytes))                                                                    \
     /* Called when a request is handed to the journal, whose entry answers the request (features/audit). A \
-     * feature that observes the request sets *observation. */ \
-    X(log_began, (struct shard * shard, const struct message *message, struct observation **observation),    \
-      (shard, message, observation))                                                                         \
+     * feature that observes the request sets *observation. */  \
+    X(log_began, (struct shard * shard, const struct message *message, struct observation **observation),     \
+      (shard, message, observation))                                                                          \
     /* Called when the entry of an observed request has come back. `error`: the hub's error (enum error), \
-     * or ERROR_NONE with a result. `is_abandoned`: the source has left. */  \
-    X(log_ended,                                                                                             \
-      (struct shard * shard, struct observation * observation, unsigned error, bool is_abandoned),           \
-      (shard, observation, error, is_abandoned))                                                             \
-    /* Called when entries for the journal have come back to this shard (shard->settled). */                 \
-    X(entries_settled, (struct shard * shard), (shard))                                                      \
+     * or ERROR_NONE with a result. `is_abandoned`: the source has left. */   \
+    X(log_ended,                                                                                              \
+      (struct shard * shard, struct observation * observation, unsigned error, bool is_abandoned),            \
+      (shard, observation, error, is_abandoned))                                                              \
+    /* Called when entries for the journal have come back to this shard (shard->settled). */                  \
+    X(entries_settled, (struct shard * shard), (shard))                                                       \
     /* Called for each agent in the answer to hub/agents. Appends members of the agent's entry, each \
-     * behind a comma. */       \
-    X(describe_agent, (const struct shard *shard, const struct agent *agent, struct text *out),              \
-      (shard, agent, out))                                                                                   \
+     * behind a comma. */        \
+    X(describe_agent, (const struct shard *shard, const struct agent *agent, struct text *out),               \
+      (shard, agent, out))                                                                                    \
     /* Called when messages aren't delivered (drop_several in drop.h). `counter` is enum counter, or a \
-     * counter of a feature. */     \
-    X(message_dropped, (struct shard * shard, unsigned counter, uint64_t connection, uint32_t count),        \
+     * counter of a feature. */      \
+    X(message_dropped, (struct shard * shard, unsigned counter, uint64_t connection, uint32_t count),         \
       (shard, counter, connection, count))
 
 // Questions: hooks that return true to end the calls. The engine stops at the first function that returns true. A

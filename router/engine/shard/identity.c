@@ -61,8 +61,8 @@ uint64_t identity_holder(struct shard *shard, struct peer *peer) {
     assert(!user || shard->settings->users);
     if (user)
         return siphash_table(&shard->hub->settings.secrets.tables, user->name, strlen(user->name));
-    bool is_whole =
-        peer->connection.socket < 0 || peer->name == shard->across.home.connection; // all hubs speak there
+    bool is_whole = peer->connection.socket < 0 ||
+                    peer->name == shard->across.registrant.connection; // all hubs speak there
     struct peer_cold *cold = is_whole ? NULL : peer_take_cold(shard, peer);
     if (cold && !cold->origin) {
         struct io_origin origin;

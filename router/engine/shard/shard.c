@@ -21,11 +21,11 @@ void shard_set_hub(struct shard *shard) {
 }
 
 void shard_set_link(struct shard *shard, uint64_t connection) {
-    struct home *home = &shard->across.home;
-    assert(connection && !home->connection && list_empty(&home->pending));
+    struct registrant *registrant = &shard->across.registrant;
+    assert(connection && !registrant->connection && list_empty(&registrant->pending));
     shard_set_hub(shard);
-    home->connection = connection;
-    home->leaving = false;
+    registrant->connection = connection;
+    registrant->leaving = false;
 }
 
 void shard_read_clock(struct shard *shard) {
@@ -77,10 +77,10 @@ static void init_tables(struct shard *shard) {
     shard->agents.topics.demand = hub->demand;
     shard->agents.topics.of_hub = &hub->presence_subscriptions;
     pending_table_init(&shard->pending, shard->index, &shard->quota);
-    list_init(&shard->across.home.pending);
-    list_init(&shard->across.home.agents);
-    list_init(&shard->across.home.streams);
-    list_init(&shard->across.home.link);
+    list_init(&shard->across.registrant.pending);
+    list_init(&shard->across.registrant.agents);
+    list_init(&shard->across.registrant.streams);
+    list_init(&shard->across.registrant.link);
     list_init(&shard->attach_queries);
     list_init(&shard->to_send);
     turn_bounds_defaults(&shard->bounds);

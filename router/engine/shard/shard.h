@@ -222,7 +222,7 @@ struct shard {
     // What this shard's requests to other hubs need (router/forwarding/remote_target.c).
     struct across {
         // Of the link, with the requests that other hubs must answer; connection 0: the link is down
-        struct home home;
+        struct registrant registrant;
         struct hub_name hub;           // this hub's name under that link
         struct answer_subject answers; // the subject for answers to this hub
         // The part of hub.events_unknown of which this shard's subscribers were told

@@ -62,17 +62,17 @@ static void look_at_peer(struct survey *survey, const struct peer *peer) {
     survey_rank(&survey->page.deepest, (struct survey_row){peer->name, bytes, frames});
 }
 
-// Ranks a connection by its oldest request. home->pending has the requests of this shard's peers in the order in which
-// they were made.
-static void look_at_home(struct shard *shard, const struct home *home) {
-    if (list_empty(&home->pending))
+// Ranks a connection by its oldest request. registrant->pending has the requests of this shard's peers in the order in
+// which they were made.
+static void look_at_registrant(struct shard *shard, const struct registrant *registrant) {
+    if (list_empty(&registrant->pending))
         return;
-    const struct pending *oldest = list_entry(home->pending.next, struct pending, by_target);
-    assert(oldest->target == home->connection);
+    const struct pending *oldest = list_entry(registrant->pending.next, struct pending, by_target);
+    assert(oldest->target == registrant->connection);
     uint64_t asked_ms = oldest->asked_ns / 1000000, now_ms = shard_now_ms(shard);
     survey_rank(&shard->survey.page.slowest,
-                (struct survey_row){home->connection, now_ms > asked_ms ? now_ms - asked_ms : 0,
-                                    hub_pending(shard->hub, home->connection)});
+                (struct survey_row){registrant->connection, now_ms > asked_ms ? now_ms - asked_ms : 0,
+                                    hub_pending(shard->hub, registrant->connection)});
 }
 
 static bool look_at_some(struct shard *shard) {
@@ -83,12 +83,12 @@ static bool look_at_some(struct shard *shard) {
         if (peer)
             look_at_peer(survey, peer);
     }
-    for (uint32_t left = CHAINS_A_STEP; left > 0 && survey->next_chain < HOME_CHAINS; left--) {
-        const struct list *chain = &shard->agents.homes[survey->next_chain++];
+    for (uint32_t left = CHAINS_A_STEP; left > 0 && survey->next_chain < REGISTRANT_CHAINS; left--) {
+        const struct list *chain = &shard->agents.registrants[survey->next_chain++];
         for (const struct list *node = chain->next; node != chain; node = node->next)
-            look_at_home(shard, list_entry(node, struct home, link));
+            look_at_registrant(shard, list_entry(node, struct registrant, link));
     }
-    return survey->next_slot < capacity || survey->next_chain < HOME_CHAINS;
+    return survey->next_slot < capacity || survey->next_chain < REGISTRANT_CHAINS;
 }
 
 // Measures the processor time since the last measurement. After a long pause the result covers the whole pause.

@@ -22,7 +22,7 @@ void child_agent_describe(const struct shard *shard, const struct agent *agent, 
 
 bool child_agent_cancel_ends(const struct shard *shard, const struct agent *agent) {
     (void)shard;
-    assert(agent->home);
+    assert(agent->registrant);
     return agent->child && child_record_is_mcp(agent->child);
 }
 
@@ -62,11 +62,11 @@ bool child_agent_notify(struct shard *shard, const struct message *message, cons
         return false;
     struct parcel *parcel = parcel_forward(&shard->parcels, message->frame);
     if (!parcel) {
-        drop_one(shard, COUNT_DROP_NO_MEMORY, agent->home->connection, message->frame->body.bytes);
+        drop_one(shard, COUNT_DROP_NO_MEMORY, agent->registrant->connection, message->frame->body.bytes);
         return true;
     }
     parcel->lane = (uint8_t)message_lane(message);
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
-    forward_to(shard, agent->home->connection, parcel);
+    forward_to(shard, agent->registrant->connection, parcel);
     return true;
 }

@@ -115,10 +115,10 @@ static bool is_of_pool(const struct agent *agent, const struct agent *chosen) {
 
 // Returns the agent of the same pool at a connection. Returns NULL if the agent has gone, or won't run again.
 static struct agent *agent_at(struct shard *shard, uint64_t connection, const struct agent *chosen) {
-    struct home *home = agents_home(&shard->agents, connection);
-    for (struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
-         node = node->next) {
-        struct agent *agent = list_entry(node, struct agent, by_home);
+    struct registrant *registrant = agents_registrant(&shard->agents, connection);
+    for (struct list *node = registrant ? registrant->agents.next : NULL;
+         registrant && node != &registrant->agents; node = node->next) {
+        struct agent *agent = list_entry(node, struct agent, by_registrant);
         if (!agent->absent && is_of_pool(agent, chosen))
             return agent;
     }
@@ -135,7 +135,7 @@ static struct pool_affinity *find_affinity(struct shard *shard, const struct chi
         *agent = agent_at(shard, affinity->connection, chosen);
         if (*agent)
             return affinity;
-        if (!agents_home(&shard->agents, affinity->connection))
+        if (!agents_registrant(&shard->agents, affinity->connection))
             stale = affinity;
     }
     return stale;
@@ -158,6 +158,6 @@ struct agent *pool_affinity_agent(struct shard *shard, struct peer *peer, struct
         affinity->next = own->affinities;
         own->affinities = affinity;
     }
-    affinity->connection = chosen->home->connection;
+    affinity->connection = chosen->registrant->connection;
     return chosen;
 }

@@ -504,7 +504,7 @@ static bool children_hold_phase(const struct shard *shard) {
 
 static bool children_before_forward(struct shard *shard, const struct message *message,
                                     const struct agent *agent) {
-    assert(agent->home);
+    assert(agent->registrant);
     return child_mux_is(agent) &&
            (child_mux_refuses(shard, message, agent) || child_mux_lacks_tool(shard, message, agent));
 }

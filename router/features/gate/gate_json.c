@@ -44,16 +44,16 @@ static void put_member(struct text *out, const struct held_message *held, const 
 
 // Puts the agent that the message names as its source. If the message names none, puts an agent of its connection.
 static void put_source(struct text *out, const struct shard *shard, const struct held_message *held) {
-    struct home *home = agents_home((struct agents *)&shard->agents, held->source);
+    struct registrant *registrant = agents_registrant((struct agents *)&shard->agents, held->source);
     if (held->origin && held->origin->agent_bytes && !held->source_agent.bytes) {
         put_string(out, ",\"sourceAgent\":", held->origin->agent, held->origin->agent_bytes);
         return;
     }
-    if (held->source_agent.bytes || !home || list_empty(&home->agents)) {
+    if (held->source_agent.bytes || !registrant || list_empty(&registrant->agents)) {
         put_member(out, held, ",\"sourceAgent\":", held->source_agent);
         return;
     }
-    const struct agent *agent = list_entry(home->agents.next, struct agent, by_home);
+    const struct agent *agent = list_entry(registrant->agents.next, struct agent, by_registrant);
     put_string(out, ",\"sourceAgent\":", agent->id, agent->id_bytes);
 }
 

@@ -167,21 +167,21 @@ void hcs_leave(struct shard *shard, struct peer *peer) {
     hcs_client_leave_all(shard, peer);
 }
 
-static void hcs_producer_left(struct shard *shard, struct home *home) {
-    while (!list_empty(&home->streams))
-        end_with(shard, list_entry(home->streams.next, struct hcs_session, by_producer),
+static void hcs_producer_left(struct shard *shard, struct registrant *registrant) {
+    while (!list_empty(&registrant->streams))
+        end_with(shard, list_entry(registrant->streams.next, struct hcs_session, by_producer),
                  HCS_FRAMES_STREAM_TIMEOUT, "the producer has left");
 }
 
-static void hcs_mark(struct shard *shard, struct home *home) {
+static void hcs_mark(struct shard *shard, struct registrant *registrant) {
     (void)shard;
-    for (struct list *node = home->streams.next; node != &home->streams; node = node->next)
+    for (struct list *node = registrant->streams.next; node != &registrant->streams; node = node->next)
         list_entry(node, struct hcs_session, by_producer)->marked = true;
 }
 
-static void hcs_producer_restarts(struct shard *shard, struct home *home,
+static void hcs_producer_restarts(struct shard *shard, struct registrant *registrant,
                                   const struct exempt_requests *exempt_requests, uint32_t *ended) {
-    for (struct list *node = home->streams.next, *next; node != &home->streams; node = next) {
+    for (struct list *node = registrant->streams.next, *next; node != &registrant->streams; node = next) {
         struct hcs_session *session = list_entry(node, struct hcs_session, by_producer);
         next = node->next;
         bool is_later = exempt_requests->marked && !session->marked;
@@ -336,9 +336,9 @@ const struct feature hcs_feature = {
     .peer_ended = hcs_leave,
     .peer_freed = hcs_shard_peer_freed,
     .peer_read = hcs_peer_read,
-    .home_left = hcs_producer_left,
-    .home_marked = hcs_mark,
-    .home_rests = hcs_producer_restarts,
+    .registrant_left = hcs_producer_left,
+    .registrant_marked = hcs_mark,
+    .registrant_rests = hcs_producer_restarts,
     .rights_changed = hcs_access_review,
     .take_stream = hcs_take_stream,
     .drain = hcs_drain,

@@ -15,7 +15,7 @@
 #include "router/engine/request/completion.h"
 #include "router/engine/shard/shard.h"
 
-struct home;
+struct registrant;
 
 // Ends all the peer's memberships in sessions.
 void hcs_leave(struct shard *shard, struct peer *peer);

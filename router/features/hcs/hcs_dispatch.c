@@ -229,7 +229,7 @@ static void begin_allowed(struct shard *shard, struct hcs_client *client) {
         return;
     if (is_held(shard, client, agent))
         refuse_user(shard, client, HCS_ACCESS_HELD);
-    else if (hub_pending(shard->hub, agent->home->connection) >= shard_limits(shard)->pending_max)
+    else if (hub_pending(shard->hub, agent->registrant->connection) >= shard_limits(shard)->pending_max)
         hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "overloaded: the producer owes too much", true);
     else if (!hub_has_room(shard))
         hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "overloaded: there are too many sessions", true);

@@ -70,8 +70,8 @@ struct hcs_session *hcs_session_make(struct shard *shard, const struct hcs_clien
         quota_give(&shard->quota, session);
         return NULL;
     }
-    session->producer = producer->home->connection;
-    list_append(&producer->home->streams, &session->by_producer);
+    session->producer = producer->registrant->connection;
+    list_append(&producer->registrant->streams, &session->by_producer);
     list_append(&hcs_of(shard)->live, &session->link);
     hub_pending_add(shard->hub, session->producer, 1);
     atomic_fetch_add_explicit(&hcs_hub_of(shard)->sessions, 1, memory_order_relaxed);

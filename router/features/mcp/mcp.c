@@ -42,7 +42,7 @@ static void note_absence(struct shard *shard, struct mcp *mcp) {
     for (struct list *node = users->next; connections && node != users; node = node->next) {
         const struct mcp_user *user = list_entry(node, struct mcp_user, link);
         if (knows_lists(user))
-            connections[count++] = user->home.connection;
+            connections[count++] = user->registrant.connection;
     }
     if (connections)
         child_absence_note(&children_of(shard)->absences, &shard->quota, mcp->record->name, connections,
@@ -148,7 +148,7 @@ static void notify_users(struct shard *shard, struct mcp *mcp, const struct fram
             continue;
         if (user->answers_only) // only answers can reach such a user
             continue;
-        notify_one(shard, user->home.connection, frame);
+        notify_one(shard, user->registrant.connection, frame);
     }
 }
 
@@ -311,7 +311,7 @@ static void set_logging(struct shard *shard, const struct mcp *mcp, const struct
     bool receives = user && !user->answers_only;
     struct parcel *parcel = receives ? parcel_forward(&shard->parcels, message->frame) : NULL;
     if (parcel)
-        forward_to(shard, user->home.connection, parcel);
+        forward_to(shard, user->registrant.connection, parcel);
     else
         drop_one(shard, receives ? COUNT_DROP_NO_MEMORY : COUNT_DROP_NO_ROUTE, message->peer->name, bytes);
 }
@@ -382,11 +382,11 @@ static struct mcp_user *requested_user(const struct shard *shard, const struct c
     return *reason ? NULL : user;
 }
 
-// Forwards a request of the server to a user, who is no agent, but whose home is known here.
+// Forwards a request of the server to a user, who is no agent, but whose registrant is known here.
 static void send_to_user(struct shard *shard, const struct message *message, struct mcp_user *user) {
-    assert(message_is_request(message) && list_empty(&user->home.agents));
-    struct agent agent = {.home = &user->home, .governance = GOVERNANCE_COUNT - 1};
-    enum error fault = forward_fault(shard, message, user->home.connection);
+    assert(message_is_request(message) && list_empty(&user->registrant.agents));
+    struct agent agent = {.registrant = &user->registrant, .governance = GOVERNANCE_COUNT - 1};
+    enum error fault = forward_fault(shard, message, user->registrant.connection);
     if (fault)
         refuse_at(shard, message, &agent, fault);
     else
@@ -561,7 +561,7 @@ void mcp_user_left(struct shard *shard, uint64_t connection) {
         struct mcp_user *user = mcp ? mcp_user_find(&mcp->users, connection) : NULL;
         if (!user)
             continue;
-        completion_target_left(shard, &user->home);
+        completion_target_left(shard, &user->registrant);
         if (child_is_stand_in(child)) {
             per_client_leave(shard, &mcp->users, user);
             continue;

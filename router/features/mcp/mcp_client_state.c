@@ -176,7 +176,7 @@ void mcp_client_state_refused(struct shard *shard, struct child *child, uint64_t
 void mcp_client_state_leave(struct shard *shard, struct child *child, struct mcp *mcp,
                             struct mcp_user *user) {
     struct server_request request = {shard, child, "resources/unsubscribe", "uri", false};
-    assert(list_empty(&user->home.pending));
+    assert(list_empty(&user->registrant.pending));
     mcp_user_leave(&mcp->users, user, send_request, &request);
 }
 

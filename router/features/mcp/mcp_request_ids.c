@@ -197,14 +197,14 @@ bool mcp_request_ids_notify(struct shard *shard, struct child *child, const stru
     }
     struct parcel *parcel = restored(shard, message, &item, own, bytes);
     if (!parcel) {
-        drop_one(shard, COUNT_DROP_NO_MEMORY, requester->home.connection, size);
+        drop_one(shard, COUNT_DROP_NO_MEMORY, requester->registrant.connection, size);
         return true;
     }
     parcel->lane = (uint8_t)message_lane(message);
     parcel->note = 1; // with `source`, tells mcp_stream.c the client's request
     parcel->source = hub_id;
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
-    forward_to(shard, requester->home.connection, parcel);
+    forward_to(shard, requester->registrant.connection, parcel);
     return true;
 }
 

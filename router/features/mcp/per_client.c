@@ -165,9 +165,9 @@ static struct mcp_user *user_of(const struct child *child) {
 // Ends the connection of a user whose program has ended after the user's `exit`, once the connection's queue is sent.
 // The hub's own `exit` does the same. A client that joins its standard streams to the program waits for that.
 static void part(struct shard *shard, const struct mcp_user *user) {
-    uint32_t to = connection_shard(user->home.connection);
+    uint32_t to = connection_shard(user->registrant.connection);
     assert(shard->index == 0 && !user->answers_only);
-    struct peer *peer = to == shard->index ? peer_find(shard, user->home.connection) : NULL;
+    struct peer *peer = to == shard->index ? peer_find(shard, user->registrant.connection) : NULL;
     if (to == shard->index) {
         if (peer)
             peer_linger(shard, peer);
@@ -179,11 +179,11 @@ static void part(struct shard *shard, const struct mcp_user *user) {
     struct parcel *parcel = body.failed ? NULL : parcel_from_text(&shard->parcels, body.bytes, body.length);
     if (!parcel) {
         text_deinit(&body);
-        drop_one(shard, COUNT_DROP_NO_MEMORY, user->home.connection, 0);
+        drop_one(shard, COUNT_DROP_NO_MEMORY, user->registrant.connection, 0);
         return;
     }
     parcel->mail.kind = MAIL_PART;
-    parcel->mail.connection = user->home.connection;
+    parcel->mail.connection = user->registrant.connection;
     mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
 }
 
@@ -191,7 +191,7 @@ static struct child *take_instance(struct shard *shard, struct child *stand_in, 
     struct child *child = child_of(shard, user);
     if (child)
         return child;
-    child = children_add_instance(shard, stand_in, user->home.connection);
+    child = children_add_instance(shard, stand_in, user->registrant.connection);
     user->served = child ? child->seat->name : 0;
     return child;
 }
@@ -293,11 +293,11 @@ struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t 
 
 // --- Messages of an instance
 
-// Forwards a request of an instance to its user, who is no agent, but whose home is known here.
+// Forwards a request of an instance to its user, who is no agent, but whose registrant is known here.
 static void send_to_user(struct shard *shard, const struct message *message, struct mcp_user *user) {
-    assert(message_is_request(message) && list_empty(&user->home.agents));
-    struct agent agent = {.home = &user->home, .governance = GOVERNANCE_COUNT - 1};
-    enum error fault = forward_fault(shard, message, user->home.connection);
+    assert(message_is_request(message) && list_empty(&user->registrant.agents));
+    struct agent agent = {.registrant = &user->registrant, .governance = GOVERNANCE_COUNT - 1};
+    enum error fault = forward_fault(shard, message, user->registrant.connection);
     if (user->answers_only)
         refuse_method(shard, message);
     else if (shard->phase != HUB_SERVING)
@@ -311,17 +311,17 @@ static void send_to_user(struct shard *shard, const struct message *message, str
 static void notify_user(struct shard *shard, const struct message *message, const struct mcp_user *user) {
     assert(!message_is_request(message));
     if (user->answers_only) {
-        drop_one(shard, COUNT_DROP_NO_ROUTE, user->home.connection, message->frame->body.bytes);
+        drop_one(shard, COUNT_DROP_NO_ROUTE, user->registrant.connection, message->frame->body.bytes);
         return;
     }
     struct parcel *parcel = parcel_forward(&shard->parcels, message->frame);
     if (!parcel) {
-        drop_one(shard, COUNT_DROP_NO_MEMORY, user->home.connection, message->frame->body.bytes);
+        drop_one(shard, COUNT_DROP_NO_MEMORY, user->registrant.connection, message->frame->body.bytes);
         return;
     }
     parcel->lane = (uint8_t)message_lane(message);
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
-    forward_to(shard, user->home.connection, parcel);
+    forward_to(shard, user->registrant.connection, parcel);
 }
 
 // Returns whether an instance's message is for its user. A message to the hub, or with a target, is routed as any

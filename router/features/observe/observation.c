@@ -59,7 +59,7 @@ static uint32_t put_source(struct shard *shard, const struct message *message,
         size_t bytes =
             json_string_decode(message->body, lookup->value[KEY_SOURCE_AGENT], out, AGENT_ID_BYTES_MAX);
         const struct agent *named = bytes == SIZE_MAX ? NULL : agents_find(&shard->agents, out, bytes);
-        agent = named && named->home == agent->home ? named : agent;
+        agent = named && named->registrant == agent->registrant ? named : agent;
     }
     return agent ? put_agent(out, agent) : put_number(out, source_of(message));
 }

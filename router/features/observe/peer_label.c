@@ -32,10 +32,10 @@ void peer_label_of(struct shard *shard, uint64_t connection, struct peer_label *
 }
 
 const struct agent *peer_label_agent(struct shard *shard, const struct pending *pending) {
-    const struct home *home = agents_home(&shard->agents, pending->target);
+    const struct registrant *home = agents_registrant(&shard->agents, pending->target);
     for (const struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
          node = node->next) {
-        const struct agent *agent = list_entry(node, struct agent, by_home);
+        const struct agent *agent = list_entry(node, struct agent, by_registrant);
         if (agent->tag == pending->agent)
             return agent;
     }

@@ -64,16 +64,16 @@ static void an_agent_is_found_until_it_is_removed(void **state) {
     agents_init(&agents, &TABLE_KEY, account());
     struct agent *one = put(&agents, "one", 5, "{}"), *two = put(&agents, "two", 5, "[]");
     assert_ptr_equal(agents_find(&agents, "one", 3), one);
-    assert_ptr_equal(one->home, two->home);
-    assert_ptr_equal(agents_home(&agents, 5), one->home);
-    assert_null(agents_home(&agents, 6));
+    assert_ptr_equal(one->registrant, two->registrant);
+    assert_ptr_equal(agents_registrant(&agents, 5), one->registrant);
+    assert_null(agents_registrant(&agents, 6));
     assert_int_equal(agents.count, 2);
     agents_remove(&agents, one);
     assert_null(agents_find(&agents, "one", 3));
     assert_ptr_equal(agents_find(&agents, "two", 3), two);
-    agents_remove_home(&agents, agents_home(&agents, 5));
+    agents_remove_registrant(&agents, agents_registrant(&agents, 5));
     assert_null(agents_find(&agents, "two", 3));
-    assert_null(agents_home(&agents, 5));
+    assert_null(agents_registrant(&agents, 5));
     assert_int_equal(agents.count, 0);
     agents_deinit(&agents);
 }
@@ -102,9 +102,9 @@ static void who_was_found_is_found_until_another_one_is_there(void **state) {
     agents_remove(&agents, anew);
     assert_null(agents_find_again(&agents, two_id, bytes));
     assert_ptr_equal(agents_find_again(&agents, one_id, bytes), one);
-    agents_remove_home(&agents, agents_home(&agents, 5));
+    agents_remove_registrant(&agents, agents_registrant(&agents, 5));
     assert_null(agents_find_again(&agents, one_id, bytes));
-    agents_remove_home(&agents, agents_home(&agents, 6));
+    agents_remove_registrant(&agents, agents_registrant(&agents, 6));
     agents_deinit(&agents);
 }
 
@@ -121,7 +121,8 @@ static void registering_again_replaces_what_it_offers(void **state) {
     assert_string_equal(choose(&agents, "both", 0, owed), "a");
     agents_remove(&agents, agents_find(&agents, "a", 1));
     assert_string_equal(choose(&agents, "both", 0, owed), "nobody");
-    agents_remove_home(&agents, agents_home(&agents, 1)); // it stays for what its agents still owe
+    agents_remove_registrant(&agents,
+                             agents_registrant(&agents, 1)); // it stays for what its agents still owe
     agents_deinit(&agents);
 }
 
@@ -142,7 +143,7 @@ static void the_one_that_owes_least_is_chosen(void **state) {
     owed[2] = owed[4] = 9;
     assert_string_equal(choose(&agents, "m", 0, owed), "a3");
     assert_string_equal(choose(&agents, "n", 0, owed), "nobody");
-    agents_remove_home(&agents, agents_home(&agents, 3));
+    agents_remove_registrant(&agents, agents_registrant(&agents, 3));
     assert_string_equal(choose(&agents, "m", 0, owed), "a1");
     agents_deinit(&agents);
 }
@@ -217,7 +218,7 @@ static void a_choice_ends_at_one_that_owes_nothing(void **state) {
     unsigned asked = 0, *count = &asked;
     struct agent *agent =
         groups_choose(&agents.groups, GROUP_METHOD, "m", 1, &(struct wanted_member){0}, count_asked, &count);
-    assert_int_equal(agent->home->connection, 4);
+    assert_int_equal(agent->registrant->connection, 4);
     assert_int_equal(asked, 4);
     agents_deinit(&agents);
 }
@@ -236,7 +237,7 @@ static void who_stays_keeps_its_turn(void **state) {
     assert_string_equal(choose(&agents, "m", 0, owed), "a1");
     assert_string_equal(choose(&agents, "m", 0, owed), "a2");
     for (unsigned gone = 0; gone < 5; gone++) {
-        agents_remove_home(&agents, agents_home(&agents, leave[gone]));
+        agents_remove_registrant(&agents, agents_registrant(&agents, leave[gone]));
         assert_non_null(groups_find(&agents.groups, GROUP_METHOD, "m", 1));
     }
     for (unsigned turn = 0; turn < 6; turn++)
@@ -273,7 +274,7 @@ static void leaving_a_large_group_costs_no_more(void **state) {
     clock_t left = clock();
     assert_null(groups_find(&hub.agents.groups, GROUP_METHOD, "m", 1));
     assert_true(left - came < 5 * (came - begin));
-    agents_remove_home(&hub.agents, agents_home(&hub.agents, 1));
+    agents_remove_registrant(&hub.agents, agents_registrant(&hub.agents, 1));
     small_close(&hub);
 }
 
@@ -291,14 +292,14 @@ static void without_memory_nothing_is_left_half_done(void **state) {
         bool new_done = put(&agents, "b", 2, "{\"methods\":[\"m\",\"n\"]}") != NULL;
         if (!new_done) {
             assert_null(agents_find(&agents, "b", 1));
-            assert_null(agents_home(&agents, 2));
+            assert_null(agents_registrant(&agents, 2));
         }
         memory_fail_after(left);
         bool updated = put(&agents, "a", 1, "{\"methods\":[\"new\",\"newer\"]}") != NULL;
         memory_fail_after(UINT64_MAX);
         done = updated && new_done;
         if (new_done)
-            agents_remove_home(&agents, agents_home(&agents, 2));
+            agents_remove_registrant(&agents, agents_registrant(&agents, 2));
         assert_string_equal(choose(&agents, "m", 0, owed), "nobody");
         assert_string_equal(choose(&agents, "old", 0, owed), updated ? "nobody" : "a");
         assert_string_equal(choose(&agents, "newer", 0, owed), updated ? "a" : "nobody");
@@ -354,12 +355,12 @@ static void agents_take_no_more_than_their_share(void **state) {
     assert_non_null(put(&hub.agents, "small", 9, "{\"methods\":[\"m\"]}"));
     assert_true(atomic_load(&hub.budget.quota_bytes) <= quota_bytes_max(&hub.quota));
     for (uint64_t connection = 1; connection <= 3; connection++)
-        agents_remove_home(&hub.agents, agents_home(&hub.agents, connection));
+        agents_remove_registrant(&hub.agents, agents_registrant(&hub.agents, connection));
     quota_settle(&hub.quota);
     assert_true(hub.quota.used < 8192); // of what was much, nothing is left but for the small one
     assert_non_null(put_large(&hub, "again", 1));
-    agents_remove_home(&hub.agents, agents_home(&hub.agents, 1));
-    agents_remove_home(&hub.agents, agents_home(&hub.agents, 9));
+    agents_remove_registrant(&hub.agents, agents_registrant(&hub.agents, 1));
+    agents_remove_registrant(&hub.agents, agents_registrant(&hub.agents, 9));
     small_close(&hub);
 }
 
@@ -375,9 +376,9 @@ static void an_update_without_room_leaves_the_old_one(void **state) {
     assert_string_equal(choose(&hub.agents, "old", 0, owed), "a");
     assert_string_equal(choose(&hub.agents, "a-1", 0, owed), "nobody");
     assert_null(put_large(&hub, "a", 2)); // nor does it change hands
-    assert_int_equal(agents_find(&hub.agents, "a", 1)->home->connection, 1);
-    assert_null(agents_home(&hub.agents, 2));
-    agents_remove_home(&hub.agents, agents_home(&hub.agents, 1));
+    assert_int_equal(agents_find(&hub.agents, "a", 1)->registrant->connection, 1);
+    assert_null(agents_registrant(&hub.agents, 2));
+    agents_remove_registrant(&hub.agents, agents_registrant(&hub.agents, 1));
     small_close(&hub);
 }
 
@@ -401,9 +402,9 @@ static void capabilities_are_shared_by_all_shards(void **state) {
     assert_ptr_equal(agents_put(&other, &profile)->capabilities, profile.capabilities);
     capabilities_drop(&hub.quota, profile.capabilities);
     assert_true(hub.quota.used + other_kept.used < 2 * TEXT_BYTES);
-    agents_remove_home(&hub.agents, agents_home(&hub.agents, 1));
+    agents_remove_registrant(&hub.agents, agents_registrant(&hub.agents, 1));
     assert_memory_equal(agents_find(&other, "a", 1)->capabilities->text, text, sizeof text);
-    agents_remove_home(&other, agents_home(&other, 1));
+    agents_remove_registrant(&other, agents_registrant(&other, 1));
     assert_true(hub.quota.used >= TEXT_BYTES); // the one took it, the other one gave it back
     assert_int_equal(hub.quota.used + other_kept.used, 0);
     agents_deinit(&hub.agents);
@@ -421,11 +422,11 @@ static void an_agent_may_change_hands(void **state) {
     put(&agents, "a", 1, "{\"methods\":[\"old\"]}");
     struct agent *agent = put(&agents, "a", 2, "{\"methods\":[\"new\"]}");
     assert_ptr_equal(agents_find(&agents, "a", 1), agent);
-    assert_int_equal(agent->home->connection, 2);
+    assert_int_equal(agent->registrant->connection, 2);
     assert_int_equal(agents.count, 1);
     assert_string_equal(choose(&agents, "old", 0, owed), "nobody");
     assert_string_equal(choose(&agents, "new", 0, owed), "a");
-    agents_remove_home(&agents, agents_home(&agents, 1));
+    agents_remove_registrant(&agents, agents_registrant(&agents, 1));
     assert_ptr_equal(agents_find(&agents, "a", 1), agent);
     agents_deinit(&agents);
     assert_int_equal(account()->used, 0);

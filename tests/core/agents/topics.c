@@ -233,7 +233,7 @@ static void a_subscription_goes_with_its_last_reason(void **state) {
     assert_string_equal(in_force(&subscriber), "a,b*,c");
     take_back(&agents.topics, &subscriber, "b*");
     assert_string_equal(in_force(&subscriber), "a,c");
-    agents_remove_home(&agents, agents_home(&agents, 5));
+    agents_remove_registrant(&agents, agents_registrant(&agents, 5));
     assert_string_equal(in_force(&subscriber), "");
     agents_deinit(&agents);
 }
@@ -249,7 +249,7 @@ static void registering_again_replaces_and_keeps_the_place_of_what_stays(void **
     assert_true(put(&agents, &subscriber, "one", "7"));
     assert_string_equal(in_force(&subscriber), "");
     assert_true(put(&agents, &subscriber, "one", "[\"e\"]"));
-    agents_silence_home(&agents, agents_home(&agents, 5));
+    agents_silence_registrant(&agents, agents_registrant(&agents, 5));
     assert_string_equal(in_force(&subscriber), "");
     agents_deinit(&agents);
 }
@@ -275,7 +275,7 @@ static void what_a_registration_will_hold_is_foreseen(void **state) {
     assert_int_equal(foresee(&agents, &subscriber, "one", "[\"b\",\"f\"]"), 5);
     assert_int_equal(foresee(&agents, &subscriber, "one", ""), 3);
     assert_int_equal(foresee(&agents, &subscriber, "two", "[\"d\"]"), 4);
-    agents_silence_home(&agents, agents_home(&agents, 5));
+    agents_silence_registrant(&agents, agents_registrant(&agents, 5));
     topics_forget(&agents.topics, &subscriber);
     agents_deinit(&agents);
 }
@@ -291,9 +291,9 @@ static void without_memory_nothing_changes(void **state) {
         bool done = put(&agents, &subscriber, "one", "[\"a\",\"b*\",\"z*\"]");
         memory_fail_after(UINT64_MAX);
         assert_string_equal(in_force(&subscriber), done ? "z*,a,b*" : "z*");
-        struct home *home = agents_home(&agents, 5);
-        if (home)
-            agents_remove_home(&agents, home);
+        struct registrant *registrant = agents_registrant(&agents, 5);
+        if (registrant)
+            agents_remove_registrant(&agents, registrant);
         assert_string_equal(in_force(&subscriber), "z*");
         topics_forget(&agents.topics, &subscriber);
         agents_deinit(&agents);

@@ -100,7 +100,7 @@ static void users_are_found_by_their_connections(void **state) {
     for (uint64_t connection = 1; connection < 500; connection++)
         assert_ptr_equal(mcp_user_take(&users, connection), mcp_user_take(&users, connection));
     for (uint64_t connection = 1; connection < 500; connection++)
-        assert_int_equal(mcp_user_find(&users, connection)->home.connection, connection);
+        assert_int_equal(mcp_user_find(&users, connection)->registrant.connection, connection);
     for (uint64_t connection = 1; connection < 500; connection += 2)
         leave(connection);
     for (uint64_t connection = 1; connection < 500; connection++)

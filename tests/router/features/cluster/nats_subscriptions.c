@@ -134,7 +134,7 @@ static void join(unsigned number, const char *capabilities) {
 static void leave(unsigned number) {
     char id[16];
     snprintf(id, sizeof id, "a%u", number);
-    agents_remove_home(&agents, agents_find(&agents, id, strlen(id))->home);
+    agents_remove_registrant(&agents, agents_find(&agents, id, strlen(id))->registrant);
 }
 
 static unsigned at_most(unsigned count) {
