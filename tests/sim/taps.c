@@ -17,7 +17,7 @@ static struct tapper {
     bool may;      // it has the right
     bool reads;    // it always has
     bool is_still; // it doesn't read now
-    bool has_answer, is_over;
+    bool has_answer, is_ending, is_over;
     uint64_t tap;
     unsigned from; // requests with this number and later ones
     const char *agent, *method;
@@ -26,11 +26,12 @@ static struct tapper {
     uint64_t missed, shown;
     uint64_t second, in_second;               // entries that came in this second, of one that always reads
     uint8_t begun[ASKS_MAX], ended[ASKS_MAX]; // entries of each request
+    bool is_due[ASKS_MAX];                    // its source knew the answer when hub/untap was sent
     uint64_t numbers[ASKS_MAX];
 } tappers[TAPPERS];
 
 static bool has_users, is_calm;
-static uint64_t entries_total, missed_total, checked_total;
+static uint64_t entries_total, missed_total, checked_total, untapped_total;
 
 // --- Entries
 
@@ -179,9 +180,27 @@ static void take_notice(struct tapper *tapper, struct bit body) {
     tapper->missed += bit_number(naive_find(body, "params.missed"));
 }
 
+// Fails unless the answer to hub/untap is the last that comes, behind all that was observed before hub/untap was sent.
+static void check_untapped(const struct tapper *tapper) {
+    uint64_t lacking = 0;
+    for (unsigned at = tapper->from; at < ask_count; at++) {
+        bool is_wanted = tapper->is_due[at] && must_show(tapper, &asks[at]);
+        lacking += is_wanted && !tapper->ended[at];
+        lacking += is_wanted && tapper->body && !tapper->begun[at];
+        untapped_total += is_wanted;
+    }
+    bool misses_none = is_calm && tapper->reads && tapper->rate == RATE_HIGH;
+    if (lacking > tapper->missed || (misses_none && tapper->missed > 0))
+        kernel_fail("a tap that ends lacks %" PRIu64 " entries, and tells of %" PRIu64 " that it missed",
+                    lacking, tapper->missed);
+}
+
 static void take_answer(struct tapper *tapper, struct bit body) {
     bool is_refused = bit_integer(naive_find(body, "error.code")) == -32001;
     if (bit_is(naive_find(body, "id"), "\"untap\"")) {
+        if (naive_find(body, "error").bytes)
+            kernel_fail("hub/untap was answered so: %.*s", (int)body.count, (const char *)body.bytes);
+        check_untapped(tapper);
         tapper->is_over = true;
         return;
     }
@@ -236,11 +255,12 @@ static void choose(struct tapper *tapper) {
     tapper->rate = random_chance(&dice, 300) ? RATE_LOW : RATE_HIGH;
 }
 
-// While nothing else is under way: from here on each request is the tap's.
+// From here on each request is the tap's. Others may be under way.
 static void begin(struct tapper *tapper, unsigned place) {
     static const char head[] = "{\"jsonrpc\":\"2.0\",\"id\":\"tap\",\"method\":\"hub/tap\",\"params\":{";
     char body[400];
-    traces_settle();
+    if (random_chance(&dice, 500))
+        traces_settle();
     memset(tapper, 0, offsetof(struct tapper, wire.in));
     memset(&tapper->wire.count, 0, sizeof *tapper - offsetof(struct tapper, wire.count));
     tapper->wire.cable = world_dial(&world);
@@ -260,6 +280,8 @@ static void begin(struct tapper *tapper, unsigned place) {
         bytes += (size_t)snprintf(body + bytes, sizeof body - bytes, ",\"body\":%u", tapper->body);
     snprintf(body + bytes, sizeof body - bytes, "}}");
     traces_write(&tapper->wire, "", body);
+    if (random_chance(&dice, 500))
+        traces_ask_each();
     traces_settle();
     if (!tapper->has_answer)
         kernel_fail("a tap isn't answered");
@@ -285,11 +307,23 @@ static void say_credential(struct tapper *tapper) {
                  "{\"jsonrpc\":\"2.0\",\"method\":\"hub/ping\",\"params\":{\"token\":\"" TAPS_SECRET "\"}}");
 }
 
+static void untap(struct tapper *tapper) {
+    char body[160];
+    for (unsigned at = 0; at < ask_count; at++)
+        tapper->is_due[at] = asks[at].ending == RESULT || asks[at].ending == ERROR_OF_TARGET ||
+                             asks[at].ending == ERROR_OF_HUB;
+    tapper->is_ending = true;
+    snprintf(body, sizeof body,
+             "{\"jsonrpc\":\"2.0\",\"id\":\"untap\",\"method\":\"hub/untap\",\"params\":{\"tap\":%" PRIu64
+             "}}",
+             tapper->tap);
+    traces_write(&tapper->wire, "", body);
+}
+
 void taps_act(void) {
     unsigned place = random_below(&dice, TAPPERS);
     struct tapper *tapper = &tappers[place];
     uint32_t chance = random_below(&dice, 100);
-    char body[160];
     if (!tapper->wire.cable) {
         begin(tapper, place);
     } else if (cable_hub_closed(tapper->wire.cable) && !tapper->reads) {
@@ -298,12 +332,8 @@ void taps_act(void) {
     } else if (chance < 50) {
         tapper->is_still = !tapper->is_still;
         tapper->reads = false;
-    } else if (chance < 62 && tapper->may) {
-        snprintf(body, sizeof body,
-                 "{\"jsonrpc\":\"2.0\",\"id\":\"untap\",\"method\":\"hub/untap\",\"params\":{\"tap\":%" PRIu64
-                 "}}",
-                 tapper->tap);
-        traces_write(&tapper->wire, "", body);
+    } else if (chance < 62 && tapper->may && !tapper->is_ending) {
+        untap(tapper);
     } else if (chance < 72) {
         cable_close(tapper->wire.cable);
         tapper->wire.cable = NULL;
@@ -356,6 +386,7 @@ void taps_close(void) {
 }
 
 void taps_report(void) {
-    printf("taps: %" PRIu64 " entries, %" PRIu64 " missed, of %" PRIu64 " requests checked\n", entries_total,
-           missed_total, checked_total);
+    printf("taps: %" PRIu64 " entries, %" PRIu64 " missed, of %" PRIu64 " requests checked, and %" PRIu64
+           " before hub/untap\n",
+           entries_total, missed_total, checked_total, untapped_total);
 }

@@ -155,6 +155,12 @@ static void ask_one(int source) {
     traces_write(&guests[source].wire, field, body);
 }
 
+void traces_ask_each(void) {
+    for (int at = 0; at < GUESTS && ask_count < ASKS_MAX; at++)
+        if (guests[at].wire.cable)
+            ask_one(at);
+}
+
 // All of an array share the field, so their traces are the first one's.
 static void ask_some(int source) {
     char context[64], field[96], body[BODY_BYTES_MAX] = "[", one[512];

@@ -55,6 +55,8 @@ extern struct random dice;
 
 // Lets all that is on its way arrive; no time passes.
 void traces_settle(void);
+// Each guest that is there asks for something.
+void traces_ask_each(void);
 const char *traces_method(const struct asked *asked);
 void traces_write(struct talk *wire, const char *fields, const char *body);
 

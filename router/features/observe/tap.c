@@ -43,14 +43,15 @@ struct tap {
     struct tap_pattern agent, method;
     bool errors;
     bool is_travelling; // the tap is on its way from shard to shard
-    bool is_closing;    // the tap shows no more entries
+    bool is_begun;      // hub/tap was answered; what was observed before is not shown
+    bool is_closing;    // the tap ends; its entries under way are shown if hub/untap waits for them
     bool is_leaving;    // the shards free their shares
     bool is_over;       // all shards have freed their shares
     bool lacks_memory;  // a shard could make no share
     uint64_t slow_ns, body_bytes;
     uint32_t rate;
-    uint32_t id_bytes; // of hub/tap, which is answered once each shard has its share
-    char *id;          // of hub/tap; NULL once it was answered
+    uint32_t id_bytes; // of `id`
+    char *id;          // of hub/tap, or of hub/untap; NULL: neither waits for its answer
     struct exchange *exchange;
     // Counts of all shards.
     _Atomic uint64_t second;  // a second in the upper half, the entries of that second in the lower half
@@ -306,7 +307,7 @@ static bool fits(const struct shard *shard, const struct peer *peer, size_t byte
 static bool send_entries(struct shard *shard, struct tap *tap, const struct text *entries) {
     assert(home_of(tap) == shard->index);
     struct peer *peer = peer_find(shard, tap->mail.connection);
-    if (!peer || peer->state != PEER_OPEN || tap->is_closing)
+    if (!peer || peer->state != PEER_OPEN || !tap->is_begun || (tap->is_closing && !tap->id))
         return false;
     bool can = may_receive(shard, peer) && queue_limit_has_room(shard, peer) &&
                (!entries || fits(shard, peer, entries->length));
@@ -323,6 +324,40 @@ static void take_entries(struct shard *shard, struct tap *tap, const struct text
         miss(tap, count);
 }
 
+static void reply_number(struct shard *shard, const struct tap *tap, struct peer *peer, struct reply_to to) {
+    assert(peer->awaited > 0);
+    struct text result;
+    peer->awaited--;
+    text_init(&result);
+    text_put(&result, "{\"tap\":");
+    text_number(&result, (int64_t)tap->number);
+    text_put(&result, "}");
+    if (tap->lacks_memory)
+        reply_without_memory(shard, peer, to);
+    else if (result.failed)
+        reply_failed(shard, peer, to);
+    else
+        reply_result(shard, peer, to, result.bytes, result.length);
+    text_deinit(&result);
+    peer_settle(shard, peer);
+}
+
+// Answers hub/tap or hub/untap.
+static void answer(struct shard *shard, struct tap *tap) {
+    struct peer *peer = peer_find(shard, tap->mail.connection);
+    struct reply_to to = {tap->id, tap->id_bytes, tap->exchange};
+    assert(tap->id && shard->remote_queries_out > 0);
+    shard->remote_queries_out--;
+    if (peer)
+        reply_number(shard, tap, peer, to);
+    else
+        reply_missed(shard, tap->mail.connection, to);
+    quota_give(&shard->quota, tap->id);
+    tap->id = NULL;
+}
+
+// Frees the tap once no shard has a share, and no entries are under way. Then hub/untap is answered: its client has all
+// that was observed before, or the number that was missed.
 static void give_if_over(struct shard *shard, struct tap *tap) {
     assert(home_of(tap) == shard->index);
     if (!tap->is_over || atomic_load(&tap->out))
@@ -330,7 +365,10 @@ static void give_if_over(struct shard *shard, struct tap *tap) {
     list_remove(&tap->link);
     wheel_disarm(&tap->timer);
     atomic_fetch_sub(&observe_hub_of(shard)->taps, 1);
-    quota_give(&shard->quota, tap->id);
+    if (tap->id && atomic_load_explicit(&tap->missed, memory_order_relaxed))
+        send_entries(shard, tap, NULL);
+    if (tap->id)
+        answer(shard, tap);
     quota_give(&shard->quota, tap);
 }
 
@@ -437,31 +475,6 @@ static void drop_share(struct shard *shard, struct tap *tap) {
     observe_of(shard)->tap_count--;
 }
 
-static void answer(struct shard *shard, struct tap *tap) {
-    struct peer *peer = peer_find(shard, tap->mail.connection);
-    struct reply_to to = {tap->id, tap->id_bytes, tap->exchange};
-    assert(shard->remote_queries_out > 0);
-    shard->remote_queries_out--;
-    if (!peer) {
-        reply_missed(shard, tap->mail.connection, to);
-        return;
-    }
-    struct text result;
-    peer->awaited--;
-    text_init(&result);
-    text_put(&result, "{\"tap\":");
-    text_number(&result, (int64_t)tap->number);
-    text_put(&result, "}");
-    if (tap->lacks_memory)
-        reply_without_memory(shard, peer, to);
-    else if (result.failed)
-        reply_failed(shard, peer, to);
-    else
-        reply_result(shard, peer, to, result.bytes, result.length);
-    text_deinit(&result);
-    peer_settle(shard, peer);
-}
-
 static void travel(struct shard *shard, struct tap *tap);
 
 // Ends a round of a tap through all shards: answers hub/tap, or frees the tap after hub/untap.
@@ -475,8 +488,8 @@ static void end_round(struct shard *shard, struct tap *tap) {
         return;
     }
     answer(shard, tap);
-    quota_give(&shard->quota, tap->id);
-    tap->id = NULL;
+    tap->is_begun = true;
+    atomic_store_explicit(&tap->missed, 0, memory_order_relaxed);
     if (tap->is_closing || tap->lacks_memory || !peer_find(shard, tap->mail.connection)) {
         tap->is_closing = false;
         close_tap(shard, tap);
@@ -607,14 +620,18 @@ static bool take_place(struct shard *shard, const struct message *message) {
     return false;
 }
 
+// Keeps the id of hub/tap or hub/untap until its answer. Returns false without memory.
 static bool keep_id(struct shard *shard, struct tap *tap, const struct message *message) {
     struct reply_to to = message_reply_to(message);
+    assert(!tap->id && message->peer->name == tap->mail.connection);
     tap->id = quota_take(&shard->quota, to.id_bytes);
     if (!tap->id)
         return false;
     memcpy(tap->id, to.id, to.id_bytes);
     tap->id_bytes = to.id_bytes;
     tap->exchange = to.exchange;
+    message->peer->awaited++;
+    shard->remote_queries_out++;
     return true;
 }
 
@@ -633,8 +650,6 @@ static void begin(struct shard *shard, const struct message *message, const stru
     list_append(&observe_of(shard)->own_taps, &tap->link);
     timer_init(&tap->timer, FEATURE_KIND(FEATURE_OBSERVE, OBSERVE_TIMER_TAP));
     wheel_arm(&shard->wheel, &tap->timer, shard_now_ms(shard) + LOOK_MS);
-    message->peer->awaited++;
-    shard->remote_queries_out++;
     report(shard, tap, true);
     travel(shard, tap);
 }
@@ -654,6 +669,18 @@ void tap_ask(struct shard *shard, const struct message *message) {
     begin(shard, message, &tap);
 }
 
+// Returns a tap of this connection that was answered and doesn't end; NULL if the connection has no tap of that number.
+static struct tap *find_open(struct shard *shard, const struct message *message, uint64_t number) {
+    struct list *all = &observe_of(shard)->own_taps;
+    for (struct list *node = all->next; node != all; node = node->next) {
+        struct tap *tap = list_entry(node, struct tap, link);
+        if (tap->number == number && tap->mail.connection == message->peer->name && tap->is_begun &&
+            !tap->is_closing)
+            return tap;
+    }
+    return NULL;
+}
+
 // Ends a tap of this connection. The number of another connection's tap is refused like an unknown number.
 void tap_ask_end(struct shard *shard, const struct message *message) {
     static const char *const keys[] = {"tap", NULL};
@@ -663,19 +690,11 @@ void tap_ask_end(struct shard *shard, const struct message *message) {
         return;
     if (item.type == JSON_NUMBER)
         json_number_whole(message->body, item.value, &number);
-    struct list *all = &observe_of(shard)->own_taps;
-    for (struct list *node = all->next; node != all; node = node->next) {
-        struct tap *tap = list_entry(node, struct tap, link);
-        if (tap->number != number || tap->mail.connection != message->peer->name || tap->is_closing)
-            continue;
-        struct text result;
-        text_init(&result);
-        text_put(&result, "{\"tap\":");
-        text_number(&result, (int64_t)number);
-        text_put(&result, "}");
+    struct tap *tap = find_open(shard, message, number);
+    if (!tap)
+        observe_params_refuse(shard, message, "tap", "a tap of this connection's");
+    else if (message_is_request(message) && !keep_id(shard, tap, message))
+        refuse_without_quota(shard, message, NULL);
+    else
         close_tap(shard, tap);
-        message_answer(shard, message, &result);
-        return;
-    }
-    observe_params_refuse(shard, message, "tap", "a tap of this connection's");
 }

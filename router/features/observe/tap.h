@@ -2,7 +2,8 @@
 //
 //     hub/tap ──▶ each shard in turn has a share ──▶ answered
 //     a message ends on its source's shard ──▶ the share's entries ──once a turn──▶ the tap's shard ──▶ hub/tapped
-//     hub/untap, or the connection's end ──▶ each shard in turn gives its share up ──▶ the tap's shard gives it back
+//     hub/untap, or the connection's end ──▶ each shard in turn gives its share up ──▶ hub/untap is answered, behind
+//                                                                                    the entries of all shards
 //
 // No message waits for a tap: entries past its rate, past the bound of its queue, or without memory are missed, and
 // counted.
