@@ -275,13 +275,8 @@ static void serve_message(struct shard *shard, const struct mcp_arrival *arrival
 static void serve_post(struct shard *shard, const struct mcp_arrival *arrival) {
     assert(shard->index == 0);
     struct mcp_post post;
-    bool json, events;
     if (!is_json(arrival)) {
         refuse_status(shard, arrival->exchange, 415, "the content must be application/json");
-        return;
-    }
-    if (!mcp_post_accepts(arrival, &json, &events)) {
-        refuse_status(shard, arrival->exchange, 406, "the answer is application/json or text/event-stream");
         return;
     }
     if (!mcp_post_read(shard, arrival, &post))

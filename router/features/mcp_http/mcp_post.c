@@ -69,24 +69,31 @@ static void take_range(const uint8_t *text, size_t bytes, struct taking *json, s
                is_taken);
 }
 
-bool mcp_post_accepts(const struct mcp_arrival *arrival, bool *json, bool *events) {
-    struct span name, value;
-    uint32_t at = 0;
-    bool takes_all = !http_has_field(&arrival->request, HTTP_ACCEPT);
-    struct taking of_json = {.is_taken = takes_all}, of_events = of_json;
-    while (http_next_with(arrival->head, arrival->frame->unit, &at, "accept", &name, &value)) {
-        if (name.bytes != sizeof "accept" - 1)
-            continue;
-        const uint8_t *text = arrival->head + value.at, *end = text + value.bytes;
-        while (text < end) {
-            const uint8_t *comma = memchr(text, ',', (size_t)(end - text));
-            const uint8_t *stop = comma ? comma : end;
-            while (text < stop && (*text == ' ' || *text == '\t'))
-                text++;
-            take_range(text, (size_t)(stop - text), &of_json, &of_events);
-            text = comma ? comma + 1 : end;
-        }
+// Takes the ranges of one Accept field.
+static void take_ranges(const uint8_t *text, const uint8_t *end, struct taking *json, struct taking *events) {
+    assert(text <= end);
+    while (text < end) {
+        const uint8_t *comma = memchr(text, ',', (size_t)(end - text));
+        const uint8_t *stop = comma ? comma : end;
+        while (text < stop && (*text == ' ' || *text == '\t'))
+            text++;
+        take_range(text, (size_t)(stop - text), json, events);
+        text = comma ? comma + 1 : end;
     }
+}
+
+bool mcp_post_accepts(const struct mcp_arrival *arrival, bool *json, bool *events) {
+    const struct http_request *request = &arrival->request;
+    struct span name, value = request->fields[HTTP_ACCEPT];
+    uint32_t at = 0;
+    struct taking of_json = {.is_taken = !http_has_field(request, HTTP_ACCEPT)}, of_events = of_json;
+    bool is_repeated = http_repeated(request, HTTP_ACCEPT);
+    if (!is_repeated)
+        take_ranges(arrival->head + value.at, arrival->head + value.at + value.bytes, &of_json, &of_events);
+    while (is_repeated && http_next_with(arrival->head, arrival->frame->unit, &at, "accept", &name, &value))
+        if (name.bytes == sizeof "accept" - 1)
+            take_ranges(arrival->head + value.at, arrival->head + value.at + value.bytes, &of_json,
+                        &of_events);
     *json = of_json.is_taken;
     *events = of_events.is_taken;
     return *json || *events;
@@ -153,15 +160,20 @@ static const char *const faults[] = {
     [LOOKUP_GOOD] = "the body must be one message",
 };
 
-static bool refuse(struct shard *shard, struct mcp_post *post, enum error error, const char *fault,
-                   const char *key) {
+static bool refuse_status(struct shard *shard, struct mcp_post *post, unsigned status, enum error error,
+                          const char *fault, const char *key) {
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", fault);
     if (key)
         reply_data_text(&data, "key", key);
-    mcp_reply_error(shard, post, 400, error, &data);
+    mcp_reply_error(shard, post, status, error, &data);
     return false;
+}
+
+static bool refuse(struct shard *shard, struct mcp_post *post, enum error error, const char *fault,
+                   const char *key) {
+    return refuse_status(shard, post, 400, error, fault, key);
 }
 
 // Refuses a request or notification of another version of JSON-RPC, in strict validation. Returns false if it was
@@ -211,9 +223,11 @@ bool mcp_post_read(struct shard *shard, const struct mcp_arrival *arrival, struc
     post->frame = *arrival->frame;
     post->frame.unit = &post->unit;
     post->method = MCP_OTHER;
-    mcp_post_accepts(arrival, &post->takes_json, &post->takes_events);
     message_begin(message, NULL, NULL);
     message->lookup.kind = BODY_UNKNOWN;
+    if (!mcp_post_accepts(arrival, &post->takes_json, &post->takes_events))
+        return refuse_status(shard, post, 406, ERROR_INVALID_REQUEST,
+                             "the answer is application/json or text/event-stream", NULL);
     if (post->unit.body_bytes == 0)
         return refuse(shard, post, ERROR_PARSE, "there is no body", NULL);
     message->frame = &post->frame;
