@@ -73,8 +73,10 @@ bool child_mux_lacks_tool(struct shard *shard, const struct message *message, co
     if (!message_method_is(message, "tools/call") || !child_record_is_mcp(agent->child))
         return false;
     const struct child_settings *settings = settings_of(shard, agent);
+    if (!settings || settings->tools.length == 0)
+        return false;
     struct json_item tool = message_param(message, "name");
-    if (!settings || settings->tools.length == 0 || tool.type != JSON_STRING)
+    if (tool.type != JSON_STRING)
         return false;
     size_t bytes = json_string_decode(message->body, tool.value, name, sizeof name);
     if (bytes != SIZE_MAX && child_settings_has_tool(settings, name, bytes))
