@@ -5,6 +5,7 @@
 
 #include "core/mcp/mcp_message.h"
 #include "router/engine/shard/drop.h"
+#include "router/events/events.h"
 #include "router/features/children/child_mux.h"
 #include "router/features/mcp/child_reply.h"
 #include "router/features/mcp/mcp_client_state.h"
@@ -117,6 +118,20 @@ static bool send_ended(struct shard *shard, const struct child *child, const str
     return true;
 }
 
+// Routes a response as one of the child that has the name, by the lookup that the message has already.
+static void send_response(struct shard *shard, const struct child *child, const struct message *message) {
+    const struct child *first = first_of(child);
+    struct message response = *message;
+    assert(message->lookup.kind == BODY_RESPONSE && shard->index == 0);
+    if (first->seat->state != PEER_OPEN)
+        return;
+    struct frame frame = route_sign(shard, first->seat, message->frame);
+    response.peer = first->seat;
+    response.frame = &frame;
+    events_flush(shard);
+    responses_route(shard, &response);
+}
+
 void mcp_request_ids_answer(struct shard *shard, struct child *child, const struct message *message,
                             uint64_t hub_id) {
     const struct lookup *lookup = &message->lookup;
@@ -124,7 +139,9 @@ void mcp_request_ids_answer(struct shard *shard, struct child *child, const stru
     if (lookup_has(lookup, KEY_ERROR) && !lookup_has(lookup, KEY_RESULT))
         mcp_client_state_refused(shard, child, hub_id);
     mcp_request_ids_end(child, hub_id);
-    if (!is_sent)
+    if (!is_sent && lookup->kind == BODY_RESPONSE)
+        send_response(shard, child, message);
+    else if (!is_sent)
         mcp_request_ids_send(shard, child, message->frame);
 }
 
