@@ -82,16 +82,16 @@ static const char *add_role(struct sections *sections, struct section *section, 
 }
 
 static const char *set_credential(struct sections *sections, struct section *section,
-                                  enum credential_kind kind, const char *value) {
+                                  enum section_credential_kind kind, const char *value) {
     struct section_credential read = {
         .kind = kind, .line = sections->line, .name = value, .bytes = strlen(value)};
     uint64_t uid = 0;
     assert(sections->line > 0 && sections->sections.count > 0 && !section->is_role);
-    if (kind == CREDENTIAL_TOKEN && !digest_parse(value, read.bytes, &read.digest))
+    if (kind == SECTION_CREDENTIAL_TOKEN && !digest_parse(value, read.bytes, &read.digest))
         return "sha256: and 64 hexadecimal digits, as patchbay token new prints them";
-    if (kind == CREDENTIAL_CERTIFICATE && (read.bytes == 0 || read.bytes > PATTERN_BYTES_MAX))
+    if (kind == SECTION_CREDENTIAL_CERTIFICATE && (read.bytes == 0 || read.bytes > PATTERN_BYTES_MAX))
         return "a name of up to 255 bytes";
-    if (kind == CREDENTIAL_UID && (!units_count(value, &uid) || uid >= UINT32_MAX))
+    if (kind == SECTION_CREDENTIAL_UID && (!units_count(value, &uid) || uid >= UINT32_MAX))
         return "the number of a user of this machine, from 0 to 4294967294";
     struct section_credential *added = grow(sections, &sections->credentials, sizeof *added);
     if (!added)
@@ -156,11 +156,11 @@ enum key_kind { KEY_CREDENTIAL, KEY_ROLES, KEY_GIVEN, KEY_DENIED, KEY_SINGLE };
 static const struct key {
     const char *name;
     enum key_kind kind;
-    int which; // enum credential_kind, right or single
+    int which; // enum section_credential_kind, right or single
 } keys[] = {
-    {"token", KEY_CREDENTIAL, CREDENTIAL_TOKEN},
-    {"certificate", KEY_CREDENTIAL, CREDENTIAL_CERTIFICATE},
-    {"uid", KEY_CREDENTIAL, CREDENTIAL_UID},
+    {"token", KEY_CREDENTIAL, SECTION_CREDENTIAL_TOKEN},
+    {"certificate", KEY_CREDENTIAL, SECTION_CREDENTIAL_CERTIFICATE},
+    {"uid", KEY_CREDENTIAL, SECTION_CREDENTIAL_UID},
     {"roles", KEY_ROLES, 0},
     {"register", KEY_GIVEN, RIGHT_REGISTER},
     {"offer", KEY_GIVEN, RIGHT_OFFER},
@@ -211,7 +211,7 @@ static const char *set_key(struct sections *sections, struct section *section, c
     if (section->is_role && (key->kind == KEY_CREDENTIAL || key->kind == KEY_ROLES))
         return "a key of users; a role can't have it";
     if (key->kind == KEY_CREDENTIAL)
-        return set_credential(sections, section, (enum credential_kind)key->which, value);
+        return set_credential(sections, section, (enum section_credential_kind)key->which, value);
     if (key->kind == KEY_SINGLE)
         return set_single(sections, section, (enum single)key->which, value);
     return set_list(sections, section, key, value);
@@ -296,9 +296,9 @@ int section_credentials_compare(const struct section_credential *one,
                                 const struct section_credential *other) {
     if (one->kind != other->kind)
         return one->kind < other->kind ? -1 : 1;
-    if (one->kind == CREDENTIAL_TOKEN)
+    if (one->kind == SECTION_CREDENTIAL_TOKEN)
         return memcmp(one->digest.bytes, other->digest.bytes, DIGEST_BYTES);
-    if (one->kind == CREDENTIAL_CERTIFICATE)
+    if (one->kind == SECTION_CREDENTIAL_CERTIFICATE)
         return sections_compare(one->name, one->bytes, other->name, other->bytes);
     return (one->uid > other->uid) - (one->uid < other->uid);
 }

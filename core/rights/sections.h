@@ -53,13 +53,17 @@ struct section_role {
     uint32_t section; // index of the role's section; set and read by users_lint.c
 };
 
-enum credential_kind { CREDENTIAL_TOKEN, CREDENTIAL_CERTIFICATE, CREDENTIAL_UID };
+enum section_credential_kind {
+    SECTION_CREDENTIAL_TOKEN,
+    SECTION_CREDENTIAL_CERTIFICATE,
+    SECTION_CREDENTIAL_UID
+};
 
 struct section_credential {
-    enum credential_kind kind;
+    enum section_credential_kind kind;
     uint32_t section, line;
-    struct digest digest; // of CREDENTIAL_TOKEN
-    const char *name;     // of CREDENTIAL_CERTIFICATE; not terminated
+    struct digest digest; // of SECTION_CREDENTIAL_TOKEN
+    const char *name;     // of SECTION_CREDENTIAL_CERTIFICATE; not terminated
     size_t bytes;
     uint32_t uid;
 };

@@ -90,8 +90,9 @@ static int compare_credentials_and_lines(const void *left, const void *right) {
 
 // Sorts the credentials, reports a credential of two users, and keeps each credential once.
 static void judge_credentials(struct sections *sections) {
-    static const char *const keys[] = {
-        [CREDENTIAL_TOKEN] = "token", [CREDENTIAL_CERTIFICATE] = "certificate", [CREDENTIAL_UID] = "uid"};
+    static const char *const keys[] = {[SECTION_CREDENTIAL_TOKEN] = "token",
+                                       [SECTION_CREDENTIAL_CERTIFICATE] = "certificate",
+                                       [SECTION_CREDENTIAL_UID] = "uid"};
     struct section_credential *list = sections_credentials(sections);
     uint32_t kept = 0;
     if (sections->credentials.count > 0)
@@ -295,11 +296,11 @@ static void add_credential(const struct making *making, const struct section_cre
     struct users *users = making->users;
     struct user *user = users->list[making->user_of[credential->section]];
     switch (credential->kind) {
-    case CREDENTIAL_TOKEN:
+    case SECTION_CREDENTIAL_TOKEN:
         users->tokens[users->token_count++] = (struct user_token){
             siphash_table(&users->key, credential->digest.bytes, DIGEST_BYTES), credential->digest, user};
         break;
-    case CREDENTIAL_CERTIFICATE:
+    case SECTION_CREDENTIAL_CERTIFICATE:
         users->certificates[users->certificate_count++] =
             (struct user_name){credential->name, credential->bytes, user};
         break;

@@ -36,8 +36,6 @@ enum field {
     FIELD_OTHER
 };
 
-enum { LENGTH_DIGITS_MAX = 10 };
-
 static const char length_prefix[] = "Content-Length: ";
 enum { LENGTH_PREFIX_BYTES = sizeof length_prefix - 1 };
 

@@ -312,7 +312,7 @@ static void report_account(struct shard *shard, const struct user *user, struct 
         arm_refusals(shard);
 }
 
-static void report_suppressed(struct shard *shard) {
+void audit_report_suppressed(struct shard *shard) {
     const struct users *users = shard->settings->users;
     assert(users && journal_is_on(shard));
     report_account(shard, NULL, shard->hub->strangers);
@@ -320,14 +320,6 @@ static void report_suppressed(struct shard *shard) {
         report_account(shard, users_at(users, index), users_at(users, index)->account);
     for (uint32_t index = 0; index < users->gone_count; index++)
         report_account(shard, users->gone[index].user, users->gone[index].user->account);
-}
-
-void audit_expired(struct shard *shard, const struct timer *timer) {
-    assert(timer == &shard->refusals_timer || timer == &shard->journal_timer);
-    if (timer == &shard->journal_timer)
-        journal_report_lost(shard);
-    else
-        report_suppressed(shard);
 }
 
 void audit_refusal(struct shard *shard, const struct message *message, enum error error,

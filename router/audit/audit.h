@@ -64,8 +64,8 @@ void audit_refused_unrouted(struct shard *shard, const struct unrouted_request *
 bool audit_may_report(struct shard *shard, const struct user *user);
 // Returns whether the last counted refusal of this user got its own line. Counts nothing.
 bool audit_reports(const struct shard *shard, const struct user *user);
-// Handles one of the shard's two journal timers: for refusals without a line, or for entries that could not be written.
-void audit_expired(struct shard *shard, const struct timer *timer);
+// Enters the counts of refusals that got no line of their own, when TIMER_REFUSALS has gone off.
+void audit_report_suppressed(struct shard *shard);
 
 // Records that the target of a governance/approval has answered. The journal gets the answer as it came if the answer
 // has at most JOURNAL_ANSWER_BYTES_MAX bytes and strict validation would let the answer pass, whatever its depth.

@@ -310,7 +310,6 @@ void event_fanout_to_all(struct shard *shard, struct copy *copy) {
         shard->fanout_sends.bytes += bytes;
         shard->share.heavy = true;
     }
-    feature_after_fanout(shard, copy);
     for (unsigned kind = 0; kind < BREAKS_KINDS; kind++)
         if (delivery.rewritten[kind].parcel)
             send_release(shard, delivery.rewritten[kind].parcel);

@@ -311,7 +311,8 @@ static bool save_copy(struct shard *shard, const struct message *message, struct
     return true;
 }
 
-// Makes the parcel of a request, and enters the request into the table. Returns NULL if the request was refused.
+// Makes the parcel of a pending request. Returns NULL if there is none: the message is refused then, and the request
+// withdrawn.
 static struct parcel *make_request(struct shard *shard, const struct message *message,
                                    const struct agent *agent, const struct remote_target *to,
                                    struct pending *pending, const struct progress_tokens *tokens,

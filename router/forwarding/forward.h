@@ -30,8 +30,7 @@ bool forward_event_remote(struct shard *shard, uint64_t link, struct parcel *par
 // Returns whether the message is a response, be it a broken one.
 bool responses_is(const struct shard *shard, const struct message *message);
 void responses_route(struct shard *shard, const struct message *message);
-// Ends the request that this peer has under this hub id. The frame is a notification of the peer, or an error that the
-// hub has written for the target. The source gets the frame with its own id in the place of the value at `id`.
+// Ends the request that this peer has under this hub id. The frame is a notification of the peer. The source gets the frame with its own id in the place of the value at `id`.
 // `detail`: enum answer_detail.
 void responses_end(struct shard *shard, struct peer *peer, const struct frame *frame, struct span id,
                    uint64_t hub_id, uint8_t detail);

@@ -127,7 +127,7 @@ static size_t first_line(char out[FIRST_LINE_BYTES_MAX], const struct hub_envelo
     return (size_t)(to - out);
 }
 
-// Makes the pieces before the body: the hub's own line, and the frame's header block as a peer would get it.
+// The pieces before the body: the hub's own line, and the frame's header block as a peer would get it.
 struct block {
     char header[HUB_HEADER_BYTES_MAX], length[WIRE_HEAD_BYTES_MAX];
     size_t header_bytes, length_bytes;

@@ -26,7 +26,7 @@ bool registry_step(struct shard *shard, struct order *order);
 void registry_confirmed(struct shard *shard, struct order *order);
 // Ends the wait of a registration in shard->claims, on shard 0. `is_taken`: another hub holds the name.
 void registry_claimed(struct shard *shard, struct order *order, bool is_taken);
-// Unregisters an agent, on shard 0, since another hub has the name. `link`: the link's peer. Returns false without
+// Unregisters an agent, on shard 0, since another hub has the name. `link`: the connection to the NATS server. Returns false without
 // memory.
 bool registry_yield(struct shard *shard, uint64_t link, const struct agent *agent);
 // Unregisters the agents of a peer that can't answer any more. Called at most once a peer.

@@ -15,7 +15,7 @@
 // --- Who it is
 
 // A user bears a connection from its first message on; one of HTTP, for a request.
-static bool settle(struct identity *identity, const struct user *user, enum credential kind) {
+static bool settle(struct identity *identity, const struct user *user, enum credential_kind kind) {
     assert(user && kind != CREDENTIAL_NONE);
     if (!identity_counts(identity, user))
         return false;
@@ -36,7 +36,7 @@ static void refuse_connection(struct shard *shard, const struct message *message
 }
 
 static bool settle_or_refuse(struct shard *shard, const struct message *message, const struct user *user,
-                             enum credential kind) {
+                             enum credential_kind kind) {
     if (settle(identity_of(message->peer), user, kind))
         return true;
     refuse_connection(shard, message, user);
@@ -55,7 +55,7 @@ void authn_credential_accepted(struct identity *identity) {
     wheel_disarm(&identity->timer);
 }
 
-void authn_identify(struct identity *identity, const struct user *user, enum credential kind) {
+void authn_identify(struct identity *identity, const struct user *user, enum credential_kind kind) {
     assert(user && !identity->user);
     identity->user = user;
     identity->kind = kind;
@@ -320,7 +320,7 @@ static bool take_message_credential(struct shard *shard, const struct message *m
 
 // Takes the connection's own credential.
 static bool take_peer_credential(struct shard *shard, const struct message *message) {
-    enum credential kind;
+    enum credential_kind kind;
     const struct user *user = peer_credential_user(shard, message->peer, &kind);
     if (user)
         return settle_or_refuse(shard, message, user, kind);
@@ -391,7 +391,7 @@ void authn_meter(struct shard *shard, struct peer *peer, size_t bytes) {
 void authn_charge_anew(struct shard *shard, const struct peer *peer, size_t bytes) {
     const struct identity *identity = identity_of(peer);
     const struct user *user = identity_user(peer);
-    enum credential kind;
+    enum credential_kind kind;
     if (!user && identity && !is_child(identity)) // which may be known by what it has not been asked for yet
         user = peer_credential_user(shard, peer, &kind);
     if (user && authn_is_metered(user))
@@ -405,7 +405,7 @@ const char *authn_fault(struct shard *shard, struct peer *peer, size_t bytes) {
     enum account_limit limit;
     assert(!identity->attempt);
     if (!user && !is_child(identity)) {
-        enum credential kind;
+        enum credential_kind kind;
         user = peer_credential_user(shard, peer, &kind);
         if (!user)
             return "not initialized: there is no credential";
@@ -450,7 +450,7 @@ static void find(const struct hub_settings *settings, const struct peer *peer,
 }
 
 const struct user *peer_credential_user(const struct shard *shard, const struct peer *peer,
-                                        enum credential *kind) {
+                                        enum credential_kind *kind) {
     struct identity *identity = identity_of(peer);
     assert(shard->settings->users && identity);
     *kind = CREDENTIAL_NONE;
@@ -464,7 +464,7 @@ const struct user *peer_credential_user(const struct shard *shard, const struct 
 }
 
 const struct user *peer_credential_lookup(const struct shard *shard, const struct peer *peer,
-                                          const struct user *user, enum credential kind,
+                                          const struct user *user, enum credential_kind kind,
                                           const struct digest *digest) {
     const struct users *users = shard->settings->users;
     assert(users && user);
@@ -473,7 +473,7 @@ const struct user *peer_credential_lookup(const struct shard *shard, const struc
         return users_by_digest(users, digest);
     case CREDENTIAL_UID:
     case CREDENTIAL_CERTIFICATE: {
-        enum credential found;
+        enum credential_kind found;
         const struct user *owner = peer_credential_user(shard, peer, &found);
         return found == kind ? owner : NULL;
     }
@@ -487,7 +487,7 @@ const struct user *peer_credential_lookup(const struct shard *shard, const struc
 }
 
 bool peer_credential_is_gone(const struct shard *shard, const struct peer *peer, const struct user *user,
-                             enum credential kind, const struct digest *digest) {
+                             enum credential_kind kind, const struct digest *digest) {
     assert(!user || identity_of(peer));
     return user && shard->settings->users && kind != CREDENTIAL_CHILD && !identity_there(peer)->revoked &&
            !identity_same(peer_credential_lookup(shard, peer, user, kind, digest), user);
@@ -511,7 +511,7 @@ static void compare(struct shard *shard, struct identity *identity, const struct
 
 void peer_credential_look(struct shard *shard, struct peer *peer) {
     struct identity *identity = identity_of(peer);
-    enum credential kind;
+    enum credential_kind kind;
     if (identity->looked || identity->kind == CREDENTIAL_CHILD || peer->state != PEER_OPEN ||
         !connection_established(&peer->connection))
         return;
@@ -524,7 +524,7 @@ void peer_credential_look(struct shard *shard, struct peer *peer) {
 
 void peer_credential_review(struct shard *shard, struct peer *peer) {
     struct identity *identity = identity_of(peer);
-    enum credential kind;
+    enum credential_kind kind;
     assert(!identity->user);
     if (identity->kind == CREDENTIAL_CHILD || identity->attempt || identity->was_known ||
         !connection_established(&peer->connection))

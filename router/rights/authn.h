@@ -57,7 +57,7 @@ const struct user *authn_token(struct shard *shard, const char *token, size_t by
 void authn_credential_accepted(struct identity *identity);
 // Lets the peer speak for this user, by this credential, for the time of an HTTP request. The caller must set the
 // digest of a token.
-void authn_identify(struct identity *identity, const struct user *user, enum credential kind);
+void authn_identify(struct identity *identity, const struct user *user, enum credential_kind kind);
 // Ends that: the peer speaks for no user.
 void authn_forget(struct identity *identity);
 // Begins the delay after a wrong credential in an HTTP request. The identity owns the exchange until then;
@@ -78,16 +78,16 @@ void authn_leave(struct shard *shard, struct peer *peer);
 // NULL: there is none, or a certificate for which no authority in effect now vouches. The user is looked up
 // once, and once more when the users have changed: names of a certificate have to be decoded.
 const struct user *peer_credential_user(const struct shard *shard, const struct peer *peer,
-                                        enum credential *kind);
+                                        enum credential_kind *kind);
 // Returns the user that now has the credential by which a peer, or its message, was known as this user's;
 // NULL: there is none. `digest` is a token's.
 const struct user *peer_credential_lookup(const struct shard *shard, const struct peer *peer,
-                                          const struct user *user, enum credential kind,
+                                          const struct user *user, enum credential_kind kind,
                                           const struct digest *digest);
 // Returns whether the credential of a message isn't this user's any more. Requests of a connection that was closed for
 // that go on.
 bool peer_credential_is_gone(const struct shard *shard, const struct peer *peer, const struct user *user,
-                             enum credential kind, const struct digest *digest);
+                             enum credential_kind kind, const struct digest *digest);
 // Finds the user of a connection anew after the users file has changed. A connection that has no credential any more
 // gets its time to show one.
 void peer_credential_review(struct shard *shard, struct peer *peer);

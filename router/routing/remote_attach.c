@@ -85,7 +85,6 @@ static void return_query(struct shard *shard, struct attach_query *query) {
 void remote_attach_over(struct shard *shard, struct attach_query *query, enum attach_outcome outcome) {
     assert(shard->index == 0 && !list_empty(&query->link));
     list_remove(&query->link);
-    list_init(&query->link);
     query->mail.detail = (uint8_t)outcome;
     query->number = UINT64_MAX; // it goes home
     post(shard, query, connection_shard(query->mail.connection));

@@ -303,7 +303,7 @@ static void route_call(struct shard *shard, struct message *message) {
 // message is checked, which comes after the frame is signed.
 static __attribute__((noinline)) const struct user *find_signer(const struct shard *shard,
                                                                 const struct peer *peer) {
-    enum credential kind;
+    enum credential_kind kind;
     const struct identity *identity = identity_of(peer);
     return identity && identity->kind != CREDENTIAL_CHILD ? peer_credential_user(shard, peer, &kind) : NULL;
 }

@@ -12,7 +12,7 @@ struct message_copy {
     struct directives original; // as the source gave them
     struct frame frame;         // with a reference to its buffer
     const struct user *user;    // of the source, of any edition; NULL: there is no users file
-    enum credential kind;       // of the source
+    enum credential_kind kind;  // of the source
     struct digest digest;       // of a token
     bool is_first;              // the request was sent under the name of an approver or a command
     bool first_over;            // no agent has that name

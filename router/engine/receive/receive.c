@@ -44,8 +44,6 @@ static inline enum unit_result receive_scan_unit(struct shard *shard, struct pee
     return result == UNIT_WHOLE ? result : receive_scan_behind(shard, peer, bytes, count, result);
 }
 
-enum { LOOK_AT_FRAMES = 64 };
-
 // --- Framing errors
 
 // Answers the fault of the frame that is coming in. Parcels that are queued by now still come before that,
@@ -231,12 +229,15 @@ static uint32_t receive_unit(struct shard *shard, struct peer *peer, struct buff
     return end - at;
 }
 
+// The clock is read once in so many frames of a peer.
+enum { FRAMES_A_CLOCK = 64 };
+
 // Returns whether the rest of an arrival is read in a later turn. Reads the clock only now and then, and after a
 // message to many.
 static bool should_cut(struct shard *shard, const struct peer *peer) {
     struct share *share = &shard->share;
     if (!share->cuts || peer->partial || peer->unit.skipped || shard->run.count ||
-        (!share->heavy && !peer->reads_paused && peer->frames % LOOK_AT_FRAMES))
+        (!share->heavy && !peer->reads_paused && peer->frames % FRAMES_A_CLOCK))
         return false;
     share->heavy = false;
     return peer->reads_paused || io_clock(shard->io) >= share->until_ns;

@@ -171,16 +171,15 @@ void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, str
     }
     assert(source->name == pending->source);
     parcel->hub_id = 0;
-    bool is_local = parcel->mail.detail & ANSWER_BY_HUB;
+    bool is_error = parcel->mail.detail & ANSWER_ERROR;
     if (__builtin_expect(pending->has_rare, false)) {
         audit_answered(shard, pending, parcel);
         feature_response_came(shard, pending, &parcel);
     }
-    if (pending->latency && !is_local)
-        note_latency(shard, pending, parcel->mail.detail & ANSWER_ERROR);
-    completion_end(shard, pending,
-                   &(struct request_end){.response = parcel, .is_error = parcel->mail.detail & ANSWER_ERROR});
-    stats_count(&shard->stats, is_local ? COUNT_ERRORS_BY_HUB : COUNT_RESPONSES_FORWARDED);
+    if (pending->latency)
+        note_latency(shard, pending, is_error);
+    completion_end(shard, pending, &(struct request_end){.response = parcel, .is_error = is_error});
+    stats_count(&shard->stats, COUNT_RESPONSES_FORWARDED);
     if (exchange)
         exchange_answer(shard, exchange, parcel);
     else

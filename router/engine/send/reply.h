@@ -6,7 +6,7 @@
 #include "core/base/text.h"
 #include "router/engine/shard/peer.h"
 
-// Where an answer goes: the request's id as its source wrote it (count 0: null), and the exchange that it is due
+// Where an answer goes: the request's id as its source wrote it (id_bytes 0: null), and the exchange that it is due
 // to, or NULL.
 struct reply_to {
     const void *id;

@@ -110,7 +110,6 @@ bool send_pack(struct shard *shard, struct peer *peer, const struct frame *frame
     if (!outbox_pack(outbox, &shard->parcels, &shard->buffers, frame, value, text, hub_id, envelope))
         return false;
     PROBE(queue, peer->name, outbox->bytes - before, outbox->bytes);
-    (void)before; // where there are no probes
     list_for_sending(shard, peer, false);
     queue_limit_confine(shard, peer);
     return true;

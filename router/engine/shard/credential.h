@@ -15,7 +15,7 @@
 #include "router/engine/shard/peer_cold.h"
 #include "router/engine/shard/shard.h"
 
-enum credential {
+enum credential_kind {
     CREDENTIAL_NONE,
     CREDENTIAL_TOKEN,
     CREDENTIAL_CERTIFICATE,
@@ -59,7 +59,7 @@ struct authz_cache {
 struct peer_credential {
     const struct users *users; // the users file in which the user was found; NULL: not looked up yet
     const struct user *user;   // NULL: of no user
-    enum credential kind;
+    enum credential_kind kind;
 };
 
 struct identity {
@@ -67,7 +67,7 @@ struct identity {
     const struct user *user;         // NULL: not known; over HTTP, of the present request
     struct authz_cache *authz_cache; // NULL: empty
     const struct user *counted;      // the user whose limit of connections counts this one; or NULL
-    enum credential kind : 8;        // by which the user is known
+    enum credential_kind kind : 8;   // by which the user is known
     enum authn_attempt attempt : 8;
     bool was_known;   // a right credential has been shown, be it for one request
     bool bears;       // the connection itself has a credential, and counts as its user's

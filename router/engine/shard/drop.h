@@ -17,7 +17,6 @@ static inline void drop_several(struct shard *shard, unsigned counter, uint64_t 
     if (count)
         PROBE(drop, connection, bytes, counter);
     stats_add(&shard->stats, counter, count);
-    feature_message_dropped(shard, counter, connection, count);
 }
 static inline void drop_one(struct shard *shard, unsigned counter, uint64_t connection, size_t bytes) {
     drop_several(shard, counter, connection, bytes, 1);

@@ -156,9 +156,6 @@ struct request_end {
     X(event_ended,                                                                                            \
       (struct shard * shard, struct observation * observation, uint64_t delivered, bool dropped),             \
       (shard, observation, delivered, dropped))                                                               \
-    /* Called when this shard's subscribers have been offered events: copy->subscribers and \
-     * copy->delivered count them. */                 \
-    X(after_fanout, (struct shard * shard, const struct copy *copy), (shard, copy))                           \
     /* Called when the kernel has taken the whole of an observed parcel for a peer. parcel->hub_id \
      * isn't 0 for a request. */          \
     X(parcel_sent, (struct shard * shard, const struct peer *peer, const struct parcel *parcel),              \
@@ -182,11 +179,7 @@ struct request_end {
     /* Called for each agent in the answer to hub/agents. Appends members of the agent's entry, each \
      * behind a comma. */        \
     X(describe_agent, (const struct shard *shard, const struct agent *agent, struct text *out),               \
-      (shard, agent, out))                                                                                    \
-    /* Called when messages aren't delivered (drop_several in drop.h). `counter` is enum counter, or a \
-     * counter of a feature. */      \
-    X(message_dropped, (struct shard * shard, unsigned counter, uint64_t connection, uint32_t count),         \
-      (shard, counter, connection, count))
+      (shard, agent, out))
 
 // Questions: hooks that return true to end the calls. The engine stops at the first function that returns true. A
 // feature that has taken a message must answer or forward the message, or count the message as dropped.

@@ -57,7 +57,7 @@ bool identity_admits(struct shard *shard, struct peer *peer, const uint8_t *byte
 // The user of the message, and the credential.
 struct deferred_sender {
     const struct user *user; // of any edition; NULL: none
-    enum credential kind;
+    enum credential_kind kind;
     const struct digest *digest; // of a token
     bool is_named_anyway; // if the users file no longer has the user, the peer speaks for `user` all the same
 };
@@ -65,7 +65,7 @@ struct deferred_sender {
 // The identity that a peer had before deferred_identity_begin.
 struct deferred_identity {
     const struct user *user;
-    enum credential kind;
+    enum credential_kind kind;
     struct digest digest;
 };
 

@@ -10,10 +10,6 @@
 #include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/peer_cold.h"
 
-static uint32_t slot_of(uint64_t connection) {
-    return connection_slot(connection);
-}
-
 // --- Slots
 
 static bool peer_grow(struct peer_slots *slots, uint32_t capacity) {
@@ -64,7 +60,7 @@ static void slot_give(struct shard *shard, uint32_t slot) {
 
 struct peer *peer_find(const struct shard *shard, uint64_t connection) {
     assert(shard->magic == SHARD_MAGIC);
-    uint32_t slot = slot_of(connection);
+    uint32_t slot = connection_slot(connection);
     if (slot >= shard->peers.capacity)
         return NULL;
     struct peer *peer = shard->peers.slots[slot];
@@ -179,7 +175,7 @@ void peer_keep(struct peer *peer, unsigned feature, void *state) {
 // Returns the states that may follow a state, as PEER_MOVE bits.
 static inline unsigned states_behind(enum peer_state state) {
     static const unsigned behind[PEER_STATES_COUNT] = {
-#define X(state, heard, addressed, next) [state] = next,
+#define X(state, addressed, next) [state] = next,
         PEER_STATES(X)
 #undef X
     };
@@ -342,7 +338,7 @@ void peer_free(struct shard *shard, struct peer *peer) {
     peer_cold_destroy(&shard->quota, &shard->places, peer->cold);
     stats_count(&shard->stats, COUNT_CONNECTIONS_CLOSED);
     stats_move_gauge(&shard->stats, peer->transport->gauge, -1);
-    slot_give(shard, slot_of(peer->name));
+    slot_give(shard, connection_slot(peer->name));
     memory_give(peer);
 }
 

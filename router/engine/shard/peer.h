@@ -38,21 +38,19 @@ struct admission {
     struct mail *waiting, *last; // orders that wait until those are done; NULL: none
 };
 
-// X(state, whether the peer's messages are read, whether messages may be queued for the peer, the states that may
-// follow as PEER_MOVE bits)
+// X(state, whether messages may be queued for the peer, the states that may follow as PEER_MOVE bits)
 #define PEER_STATES(X)                                                                                       \
-    X(PEER_OPEN, true, true,                                                                                 \
+    X(PEER_OPEN, true,                                                                                       \
       PEER_MOVE(PEER_ENDED) | PEER_MOVE(PEER_LINGERING) | PEER_MOVE(PEER_SILENCED) |                         \
           PEER_MOVE(PEER_CLOSING))                                                                           \
-    X(PEER_ENDED, false, true, PEER_MOVE(PEER_LINGERING) | PEER_MOVE(PEER_CLOSING))                          \
-    X(PEER_LINGERING, false, true,                                                                           \
-      PEER_MOVE(PEER_SILENCED) | PEER_MOVE(PEER_SHUT) | PEER_MOVE(PEER_CLOSING))                             \
-    X(PEER_SILENCED, false, false, PEER_MOVE(PEER_SHUT) | PEER_MOVE(PEER_CLOSING))                           \
-    X(PEER_SHUT, false, false, PEER_MOVE(PEER_CLOSING))                                                      \
-    X(PEER_CLOSING, false, false, 0)
+    X(PEER_ENDED, true, PEER_MOVE(PEER_LINGERING) | PEER_MOVE(PEER_CLOSING))                                 \
+    X(PEER_LINGERING, true, PEER_MOVE(PEER_SILENCED) | PEER_MOVE(PEER_SHUT) | PEER_MOVE(PEER_CLOSING))       \
+    X(PEER_SILENCED, false, PEER_MOVE(PEER_SHUT) | PEER_MOVE(PEER_CLOSING))                                  \
+    X(PEER_SHUT, false, PEER_MOVE(PEER_CLOSING))                                                             \
+    X(PEER_CLOSING, false, 0)
 
 enum peer_state {
-#define X(state, heard, addressed, next) state,
+#define X(state, addressed, next) state,
     PEER_STATES(X)
 #undef X
         PEER_STATES_COUNT
@@ -93,13 +91,14 @@ struct peer {
     uint32_t sending_ms;  // when the kernel last took bytes of the present send
     struct timer timer;   // of the frame, of idleness or of lingering, by state
     uint32_t taken;       // io_ack_mark at the last look (slow_reader.c)
-    uint32_t burst_bytes; // bytes that the kernel has taken since late_at; saturates (slow_reader.c)
+    uint32_t burst_bytes; // bytes that the kernel has taken since backlog_ticks; saturates (slow_reader.c)
 
-    uint32_t missed;                    // lost events of which the peer must still be told (send.c)
-    uint32_t awaited;                   // orders and the like under way that this peer waits for
-    uint32_t exchanges;                 // exchanges of the peer that aren't answered yet (exchange.c)
-    uint64_t exchange_bytes : 40;       // bytes of the answers that these exchanges hold
-    uint64_t late_at : 24;              // when the queue passed its bound (slow_reader.c); 0: it hasn't
+    uint32_t missed;              // lost events of which the peer must still be told (send.c)
+    uint32_t awaited;             // orders and the like under way that this peer waits for
+    uint32_t exchanges;           // exchanges of the peer that aren't answered yet (exchange.c)
+    uint64_t exchange_bytes : 40; // bytes of the answers that these exchanges hold
+    uint64_t
+        backlog_ticks : 24; // when a quarter of the reader's bound waited, in ticks (slow_reader.c); 0: less waits
     struct request_index request_index; // the peer's requests under way, by id
     struct order *leave_order;          // made with the first registration: leaving needs no memory
     struct admission admission;
@@ -177,7 +176,7 @@ void peer_keep(struct peer *peer, unsigned feature, void *state);
 // Returns whether messages that are queued for the peer would no longer reach the peer. Inline, since each frame needs
 // this.
 static inline bool peer_is_unreachable(const struct peer *peer) {
-#define X(state, heard, addressed, next) | (addressed ? PEER_MOVE(state) : 0)
+#define X(state, addressed, next) | (addressed ? PEER_MOVE(state) : 0)
     const unsigned addressed_states = 0 PEER_STATES(X);
 #undef X
     assert(peer->state < PEER_STATES_COUNT);

@@ -38,8 +38,7 @@ enum mail_kind {
 
 // The detail of MAIL_ANSWER, as bits.
 enum answer_detail {
-    ANSWER_ERROR = 1,  // the response is an error
-    ANSWER_BY_HUB = 4, // this hub answers itself a request that it had sent to other hubs
+    ANSWER_ERROR = 1, // the response is an error
 };
 
 // Posts mail to a shard. Mail of a shard to itself must be of a feature's kind, and is handled in the same turn, after

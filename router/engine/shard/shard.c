@@ -116,7 +116,7 @@ static void init_tables(struct shard *shard) {
     timer_init(&shard->shrink_timer, TIMER_SHRINK);
     timer_init(&shard->slow_reader_timer, TIMER_SLOW_READER);
     timer_init(&shard->refusals_timer, TIMER_REFUSALS);
-    timer_init(&shard->journal_timer, TIMER_REFUSALS);
+    timer_init(&shard->journal_timer, TIMER_JOURNAL);
     timer_init(&shard->watchdog_timer, TIMER_WATCHDOG);
     timer_init(&shard->log_timer, TIMER_LOG);
     atomic_init(&shard->asleep, false);

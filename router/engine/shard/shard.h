@@ -43,6 +43,7 @@ enum timer_kind {
     TIMER_SURVEY,
     TIMER_IDENTITY,
     TIMER_REFUSALS,
+    TIMER_JOURNAL,
     TIMER_WATCHDOG,
     TIMER_LOG
 };

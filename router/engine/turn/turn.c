@@ -178,7 +178,10 @@ static void expire(struct shard *shard) {
             peer_timeouts_identity_expired(shard, list_entry(timer, struct identity, timer));
             break;
         case TIMER_REFUSALS:
-            audit_expired(shard, timer);
+            audit_report_suppressed(shard);
+            break;
+        case TIMER_JOURNAL:
+            journal_report_lost(shard);
             break;
         case TIMER_WATCHDOG:
             watchdog_look(shard);

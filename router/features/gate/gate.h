@@ -41,7 +41,7 @@ struct held_message {
     uint64_t until_ms;              // when the wait ends, in ms since 1970
     enum governance governance : 8; // the level that the message requires
     uint8_t audit;                  // enum message_audit
-    uint8_t credential;             // enum credential: how the user was identified
+    uint8_t credential;             // enum credential_kind: how the user was identified
     struct digest digest;           // of the user's token
     bool is_request;
     bool is_released;

@@ -369,7 +369,7 @@ static void show_end(struct shard *shard, struct held_message *held, enum error 
     if (!shard->features->message_refused[0] || (error == ERROR_NONE && !held->is_request))
         return;
     struct deferred_sender sender = {.user = held->user,
-                                     .kind = (enum credential)held->credential,
+                                     .kind = (enum credential_kind)held->credential,
                                      .digest = &held->digest,
                                      .is_named_anyway = true};
     struct deferred_identity previous;
@@ -515,8 +515,8 @@ void gate_hold_decide(struct shard *shard, struct held_message *held, enum decis
 // that reason, its end also ends the message.
 static bool is_revoked(const struct shard *shard, const struct held_message *held) {
     const struct peer *peer = peer_find(shard, held->source);
-    return peer &&
-           peer_credential_is_gone(shard, peer, held->user, (enum credential)held->credential, &held->digest);
+    return peer && peer_credential_is_gone(shard, peer, held->user, (enum credential_kind)held->credential,
+                                           &held->digest);
 }
 
 void gate_hold_revoke(struct shard *shard, struct held_message *held) {

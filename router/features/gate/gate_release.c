@@ -24,7 +24,7 @@ static void release(struct shard *shard, struct peer *peer, struct held_message 
     if (peer->transport->is_attached)
         message_narrow(&message);
     struct deferred_sender sender = {
-        .user = held->user, .kind = (enum credential)held->credential, .digest = &held->digest};
+        .user = held->user, .kind = (enum credential_kind)held->credential, .digest = &held->digest};
     struct deferred_identity previous;
     deferred_identity_begin(shard, peer, &sender, &frame, &previous);
     gate_hold_answer(held);

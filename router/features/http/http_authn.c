@@ -125,7 +125,7 @@ static void refuse_connection(struct shard *shard, const struct http_call *call,
 }
 
 static bool identify(struct shard *shard, const struct http_call *call, const struct user *user,
-                     enum credential kind) {
+                     enum credential_kind kind) {
     struct identity *identity = identity_of(call->peer);
     if (!identity_counts(identity, user)) {
         refuse_connection(shard, call, user);
@@ -152,7 +152,7 @@ bool http_admit(struct shard *shard, struct http_call *call, const struct http_r
         return true;
     assert(identity_of(call->peer) && !identity_of(call->peer)->user);
     if (!http_has_field(&call->request, HTTP_AUTHORIZATION)) {
-        enum credential kind;
+        enum credential_kind kind;
         const struct user *user = peer_credential_user(shard, call->peer, &kind);
         if (user)
             return identify(shard, call, user, kind);
@@ -239,7 +239,7 @@ static bool has_no_user(const struct http_call *call) {
 // connection.
 bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
     struct http_call call = {.peer = peer, .head = bytes};
-    enum credential kind;
+    enum credential_kind kind;
     assert(peer->state == PEER_OPEN && peer->unit.body_at > 0);
     http_read(bytes, &peer->unit, &call.request);
     bool has_credential = http_has_field(&call.request, HTTP_AUTHORIZATION);

@@ -293,7 +293,6 @@ static void read_answer(struct shard *shard, struct observation *observation, co
     observation->ended_ns = io_clock(shard->io);
     observation->answered_ns = time_of(shard, parcel->mail.came_us);
     observation->outcome = is_error ? OUTCOME_ERROR : OUTCOME_RESULT;
-    observation->by_hub = parcel->mail.detail & ANSWER_BY_HUB;
     observation->answer_bytes = parcel->body.bytes;
     if (is_error && parcel->buffer)
         read_code(observation, parcel->buffer->bytes + parcel->body.at, parcel->body.bytes);
