@@ -124,6 +124,26 @@ static void route_command(struct shard *shard, const struct message *message, st
     reply_result(shard, message->peer, message_reply_to(message), "null", 4);
 }
 
+// Refuses a message for which the rules have found no agent. An entry for the journal needs no agent: the hub has it.
+static void refuse_without_agent(struct shard *shard, const struct message *message,
+                                 const struct rules_message *criteria, const struct rules_verdict *verdict) {
+    if (verdict->error != ERROR_METHOD_NOT_FOUND || !message_is_logged(message))
+        refuse_route(shard, message, criteria, verdict);
+}
+
+// Forwards a message to an agent that can take it now.
+static void forward_by_kind(struct shard *shard, const struct message *message,
+                            const struct rules_message *criteria, struct agent *agent) {
+    if (!message_is_request(message))
+        forward_notification(shard, message, agent, NULL);
+    else if (agent->hermes && rules_read_command(criteria))
+        route_command(shard, message, agent);
+    else
+        forward_request(shard, message, agent, NULL);
+}
+
+// Sends a message to the one agent that the rules choose, or refuses it. Features come first: they may take a message
+// for which this hub has no agent of its own, and may hold a message back from the agent.
 static void route_to(struct shard *shard, const struct message *message, const struct route_query *query) {
     const struct rules_message *criteria = &query->criteria;
     struct rules_verdict verdict = rules_route(&shard->agents, criteria, hub_pending, shard->hub);
@@ -131,24 +151,19 @@ static void route_to(struct shard *shard, const struct message *message, const s
     if ((verdict.error || verdict.stands_in) && !message->peer->transport->is_attached &&
         feature_no_target(shard, message, criteria, &verdict))
         return;
-    if (!verdict.error && verdict.agent->pool_bytes)
-        verdict.agent = feature_choose(shard, message->peer, verdict.agent);
-    enum error fault =
-        verdict.error ? ERROR_NONE : forward_fault(shard, message, verdict.agent->registrant->connection);
-    if (verdict.error == ERROR_METHOD_NOT_FOUND && message_is_logged(message))
-        return; // no agent needs to have it
-    if (!verdict.error && feature_before_forward(shard, message, verdict.agent))
+    if (verdict.error) {
+        refuse_without_agent(shard, message, criteria, &verdict);
         return;
-    if (verdict.error)
-        refuse_route(shard, message, criteria, &verdict);
-    else if (fault)
-        refuse_at(shard, message, verdict.agent, fault);
-    else if (message_is_request(message) && verdict.agent->hermes && rules_read_command(criteria))
-        route_command(shard, message, verdict.agent);
-    else if (message_is_request(message))
-        forward_request(shard, message, verdict.agent, NULL);
+    }
+    struct agent *agent =
+        verdict.agent->pool_bytes ? feature_choose(shard, message->peer, verdict.agent) : verdict.agent;
+    enum error fault = forward_fault(shard, message, agent->registrant->connection);
+    if (feature_before_forward(shard, message, agent))
+        return;
+    if (fault)
+        refuse_at(shard, message, agent, fault);
     else
-        forward_notification(shard, message, verdict.agent, NULL);
+        forward_by_kind(shard, message, criteria, agent);
 }
 
 static void route_by_rules(struct shard *shard, const struct message *message,
