@@ -408,26 +408,35 @@ static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stag
     return true;
 }
 
+// Moves the first parcel of a lane to the send_op: copies a small parcel, and points to the pieces of a larger one.
+// Without memory for a copy it points to a small parcel as well. Returns false if the send_op may hold no more stages.
+static bool add_first(struct outbox *outbox, struct parcel_list *lane, struct stage *stage,
+                      struct send_op *send_op, struct parcel_list *copied) {
+    const struct parcel *parcel = lane->first;
+    bool is_small = parcel->bytes <= COPY_BYTES_MAX;
+    assert(parcel->is_encoded);
+    if (is_small && add_copied(send_op, stage, parcel)) {
+        parcel_list_append(copied, take_from(outbox, lane));
+        return true;
+    }
+    if (is_small && send_op->stage_count == SEND_STAGES_MAX)
+        return false;
+    add_carried(send_op, parcel);
+    parcel_list_append(&send_op->carried, take_from(outbox, lane));
+    return true;
+}
+
 void outbox_gather(struct outbox *outbox, struct stage *stage, struct send_op *send_op, size_t bytes_max,
                    struct parcel_list *copied) {
     assert(!outbox_empty(outbox));
     outbox->is_busy = outbox->count >= OUTBOX_BUSY_FROM;
     send_op_begin(send_op);
     for (struct parcel_list *lane; send_op->bytes < bytes_max && (lane = first_lane(outbox));) {
-        struct parcel *parcel = lane->first;
-        assert(parcel->is_encoded);
-        if (send_op->count + parcel_vector_count(parcel) > SEND_VECTORS_MAX)
+        if (send_op->count + parcel_vector_count(lane->first) > SEND_VECTORS_MAX)
             break;
-        if (add_row(outbox, lane, stage, send_op, bytes_max, copied))
-            continue;
-        if (parcel->bytes <= COPY_BYTES_MAX && add_copied(send_op, stage, parcel)) {
-            parcel_list_append(copied, take_from(outbox, lane));
-            continue;
-        }
-        if (parcel->bytes <= COPY_BYTES_MAX && send_op->stage_count == SEND_STAGES_MAX)
+        if (!add_row(outbox, lane, stage, send_op, bytes_max, copied) &&
+            !add_first(outbox, lane, stage, send_op, copied))
             break;
-        add_carried(send_op, parcel);
-        parcel_list_append(&send_op->carried, take_from(outbox, lane));
     }
     assert(send_op->count > 0 && send_op->bytes > 0);
 }
