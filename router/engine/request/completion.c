@@ -186,6 +186,24 @@ void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, str
         send_queue_required(shard, source, parcel);
 }
 
+// Returns whether a copy of the response may be packed for its source, or for the exchange of the request.
+static inline bool may_pack(const struct shard *shard, const struct peer *source,
+                            const struct pending *pending, const struct frame *frame) {
+    if (pending->exchange)
+        return source->transport->ops.pack_answer && !frame->added;
+    return send_may_pack_framed(shard, source);
+}
+
+// Packs a copy of the response, with the source's own id in place of `id`. Returns false if nothing was done.
+static inline bool pack_response(struct shard *shard, struct peer *source, const struct pending *pending,
+                                 const struct frame *frame, struct span id, bool is_error) {
+    struct piece own_id = {pending_id(pending), pending->id_bytes};
+    if (pending->exchange)
+        return source->transport->ops.pack_answer(shard, source, pending->exchange, frame, id, own_id,
+                                                  is_error);
+    return send_pack(shard, source, frame, id, own_id, 0, NULL);
+}
+
 bool completion_pack(struct shard *shard, uint64_t hub_id, uint64_t from, const struct frame *frame,
                      struct span id, bool is_error) {
     assert(hub_id_shard(hub_id) == shard->index && hub_knows(shard->hub, from));
@@ -195,16 +213,13 @@ bool completion_pack(struct shard *shard, uint64_t hub_id, uint64_t from, const 
     if (!pending || pending->target != from || pending->has_rare)
         return false;
     struct peer *source = source_of(shard, pending);
-    struct exchange *exchange = pending->exchange;
-    if (!source || !(exchange ? source->transport->ops.pack_answer && !frame->added
-                              : send_may_pack_framed(shard, source)))
+    if (!source || !may_pack(shard, source, pending, frame))
         return false;
     assert(source->name == pending->source && pending_is_plain(pending));
     pending_fetch_beside(pending);
-    struct piece text = {pending_id(pending), pending->id_bytes};
-    if (!(exchange ? source->transport->ops.pack_answer(shard, source, exchange, frame, id, text, is_error)
-                   : send_pack(shard, source, frame, id, text, 0, NULL)))
+    if (!pack_response(shard, source, pending, frame, id, is_error))
         return false;
+    struct exchange *exchange = pending->exchange;
     if (pending->latency)
         note_latency(shard, pending, is_error);
     completion_end(shard, pending, NULL);
