@@ -291,22 +291,12 @@ static void begun(struct shard *shard, struct peer *peer) {
         peer_watch(shard, peer);
 }
 
-// Sends the queue of a peer, unless a send is under way.
-static void flush(struct shard *shard, struct peer *peer) {
-    assert(list_empty(&peer->to_send));
-    assert(peer->state != PEER_CLOSING || peer->ending); // its end isn't carried out yet
-    struct parcel_list done;
-    parcel_list_init(&done);
-    if (peer->connection.paused) {
-        peer->transport->ops.wanted(shard, peer);
-        return;
-    }
-    if (peer->state != PEER_CLOSING)
-        report_when_emptied(shard, peer);
-    if (peer->state == PEER_CLOSING)
-        return;
+// Sends what waits for a peer, unless a send is under way. A peer without anything to send may end now.
+static void send_waiting(struct shard *shard, struct peer *peer) {
     bool was_free = !peer->connection.send_op;
     struct waits waited = waits_of(peer);
+    struct parcel_list done;
+    parcel_list_init(&done);
     enum sending sending = connection_send(&peer->connection, shard->io, &shard->sender, &done);
     release_all(shard, peer, &done);
     if (sending == SENDING_FAILED) {
@@ -319,6 +309,20 @@ static void flush(struct shard *shard, struct peer *peer) {
         assert(outbox_empty(&peer->connection.outbox));
         peer_settle(shard, peer);
     }
+}
+
+// Serves a peer that was listed for sending: a paused one is told that something waits, any other is sent its queue.
+static void flush(struct shard *shard, struct peer *peer) {
+    assert(list_empty(&peer->to_send));
+    assert(peer->state != PEER_CLOSING || peer->ending); // its end isn't carried out yet
+    if (peer->connection.paused) {
+        peer->transport->ops.wanted(shard, peer);
+        return;
+    }
+    if (peer->state != PEER_CLOSING)
+        report_when_emptied(shard, peer); // closes the peer if there is no memory
+    if (peer->state != PEER_CLOSING)
+        send_waiting(shard, peer);
 }
 
 // A pass is over when all have been sent to that were waiting when it began.
@@ -356,7 +360,7 @@ static bool has_window(struct shard *shard) {
     return fanout_sends->out < shard->bounds.sends;
 }
 
-// How much was taken from what waited for it.
+// Begins the send to one peer of a pass. Returns the bytes that waited for the peer; 0: no send was begun.
 static size_t begin_fanout_send(struct shard *shard, struct peer *peer) {
     size_t waited = peer->connection.outbox.bytes;
     bool was_free = !peer->connection.send_op;
@@ -370,9 +374,9 @@ static size_t begin_fanout_send(struct shard *shard, struct peer *peer) {
     return waited;
 }
 
-// A kernel that is short of room puts sends off, and takes them up in its own order, some of them at each
-// entry (Linux 6.13: 20). Arrivals have to wait behind that. The number of these sends is therefore bounded,
-// as their bytes are.
+// Begins sends of events to many, up to the bounds of a turn. A kernel that is short of room defers sends, and resumes
+// some of them at each entry (Linux 6.13: 20), while arrivals wait. So the number of these sends is bounded, and the
+// bytes of a turn.
 static void begin_fanout_sends(struct shard *shard) {
     struct fanout_sends *fanout_sends = &shard->fanout_sends;
     size_t bytes = 0;
