@@ -339,24 +339,39 @@ void hcs_client_opened(struct shard *shard, struct hcs_client *client) {
         deliver_parcel(shard, peer, client, &streamed);
 }
 
+// Returns how a stream over HTTP ends after this refusal.
+static enum streamed_kind end_of_stream(enum hcs_refusal refusal) {
+    switch (refusal) {
+    case HCS_REFUSAL_FORGOTTEN:
+        return STREAMED_UNKNOWN;
+    case HCS_REFUSAL_BARRED:
+        return STREAMED_BARRED;
+    default:
+        return STREAMED_OVER;
+    }
+}
+
+// Tells a peer that it is no client of the session any more, or hasn't become one.
+static void tell_returned(struct shard *shard, struct peer *peer, struct hcs_client *client) {
+    enum hcs_refusal refusal = client->mail.detail;
+    struct streamed streamed = {.kind = end_of_stream(refusal)};
+    report_shed(shard, peer, client);
+    part(peer, client);
+    if (refusal == HCS_REFUSAL_LOST)
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+    else if (client->on_streamed)
+        deliver_parcel(shard, peer, client, &streamed);
+    peer_settle(shard, peer);
+}
+
 void hcs_client_returned(struct shard *shard, struct hcs_client *client) {
     // peer_find doesn't find a peer that is closing, but the peer's memory stays until it has left.
     struct peer *peer = client->has_left ? NULL : shard->peers.slots[connection_slot(client->connection)];
     assert(!client->is_home);
     client->is_home = true;
-    if (peer && peer->state == PEER_CLOSING) {
+    if (peer && peer->state == PEER_CLOSING)
         part(peer, client);
-    } else if (peer) {
-        struct streamed streamed = {.kind = client->mail.detail == HCS_REFUSAL_FORGOTTEN ? STREAMED_UNKNOWN
-                                            : client->mail.detail == HCS_REFUSAL_BARRED  ? STREAMED_BARRED
-                                                                                         : STREAMED_OVER};
-        report_shed(shard, peer, client);
-        part(peer, client);
-        if (client->mail.detail == HCS_REFUSAL_LOST)
-            peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
-        else if (client->on_streamed)
-            deliver_parcel(shard, peer, client, &streamed);
-        peer_settle(shard, peer);
-    }
+    else if (peer)
+        tell_returned(shard, peer, client);
     free_when_at_rest(shard, client);
 }

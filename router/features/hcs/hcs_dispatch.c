@@ -248,29 +248,39 @@ static void begin(struct shard *shard, struct hcs_client *client) {
     users_judge_by(own);
 }
 
+// Returns what the client's user may do: join this session, or with NULL begin one.
+static enum hcs_access access_of(const struct shard *shard, const struct hcs_session *session,
+                                 const struct hcs_client *client) {
+    if (session)
+        return hcs_access_check(shard, session, client->user);
+    return client->is_barred ? HCS_ACCESS_DENIED : HCS_ACCESS_ALLOWED;
+}
+
+// Lets a client join a session that has begun. The client's start isn't needed any more.
+static void join(struct shard *shard, struct hcs_session *session, struct hcs_client *client) {
+    drop_start(shard, client);
+    if (!hcs_session_enter(shard, session, client))
+        hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "overloaded: there is no memory to join", true);
+}
+
 void hcs_open_join(struct shard *shard, struct hcs_client *client) {
     struct hcs_session *session = hcs_session_find(shard, hcs_client_id(client), client->id_bytes);
     assert(!client->session && client->start);
-    enum hcs_access access = session             ? hcs_access_check(shard, session, client->user)
-                             : client->is_barred ? HCS_ACCESS_DENIED
-                                                 : HCS_ACCESS_ALLOWED;
+    enum hcs_access access = access_of(shard, session, client);
+    bool is_allowed = access == HCS_ACCESS_ALLOWED;
     // Such a client gets a status of HTTP instead of a stream
     bool has_status = client->resumes || (client->on_streamed && client->is_barred);
-    if (has_status && (!session || access != HCS_ACCESS_ALLOWED)) {
+    if (has_status && !(session && is_allowed))
         refuse_place(shard, client, access);
-    } else if (access != HCS_ACCESS_ALLOWED) {
+    else if (!is_allowed)
         refuse_user(shard, client, access);
-    } else if (session) {
-        drop_start(shard, client);
-        if (!hcs_session_enter(shard, session, client))
-            hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "overloaded: there is no memory to join",
-                            true);
-    } else if (client->has_after) {
+    else if (session)
+        join(shard, session, client);
+    else if (client->has_after)
         hcs_open_refuse(shard, client, HCS_FRAMES_INVALID_REQUEST, "this session isn't known any more",
                         false);
-    } else {
+    else
         begin(shard, client);
-    }
 }
 
 // --- A start at its producer
