@@ -360,6 +360,17 @@ static void mark_next_shard(struct shard *shard, struct order *order) {
     admission_submit(shard, order);
 }
 
+// Marks this shard's requests and sends the order back. The connection's shard, to which it comes back, sends it on.
+static void registry_mark(struct shard *shard, struct order *order) {
+    uint32_t from = connection_shard(order->mail.connection);
+    if (from == shard->index) {
+        mark_next_shard(shard, order);
+        return;
+    }
+    mark_pending(shard, order);
+    pass_on(shard, order, from);
+}
+
 void registry_submit(struct shard *shard, struct order *order) {
     assert(connection_shard(order->mail.connection) == shard->index);
     order->stage = order->on_marked ? ORDER_MARKING : ORDER_SUBMITTED;
@@ -414,12 +425,7 @@ static void registry_notify(struct shard *shard, struct order *order) {
 bool registry_step(struct shard *shard, struct order *order) {
     switch (order->stage) {
     case ORDER_MARKING:
-        if (connection_shard(order->mail.connection) == shard->index) {
-            mark_next_shard(shard, order);
-            break;
-        }
-        mark_pending(shard, order);
-        pass_on(shard, order, connection_shard(order->mail.connection));
+        registry_mark(shard, order);
         break;
     case ORDER_SUBMITTED:
         return begin(shard, order);

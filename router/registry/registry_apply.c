@@ -51,16 +51,9 @@ static void review_later(struct shard *shard, const struct order *order) {
                                   order->users_number != shard->settings->users->number);
 }
 
-// Applies a registration. Shard 0 has checked the quota for all shards.
-static void apply_register(struct shard *shard, struct order *order) {
-    const struct agent *old = registry_apply_find(shard, order);
-    uint64_t holder = old ? old->registrant->connection : order->mail.connection;
-    uint64_t refused = shard->quota.refused, over_share = shard->agents.beyond;
-    assert(order->capabilities && order->serial && !order->error);
-    accept_share(shard, order);
-    if (shard->index == 0 && !order->latency)
-        order->latency = latency_create(&shard->quota, shard->hub->settings.shard_count);
-    struct agent_profile profile = {
+// Returns what an order enters in this shard's table of agents.
+static struct agent_profile profile_of(const struct shard *shard, struct order *order) {
+    return (struct agent_profile){
         .connection = order->mail.connection,
         .subscriber = subscriber_of_order(shard, order),
         .id = order->agent_id,
@@ -83,19 +76,35 @@ static void apply_register(struct shard *shard, struct order *order) {
         .judged_for = shard->index == 0 ? shard->hub->settings.shard_count : 0,
         .set_aside = &order->reserved_bytes,
     };
+}
+
+// Undoes a registration that the table has refused. `refused` and `beyond` are the counts of the quota and of the table
+// from before. A count that has risen is the bound that was met; else there was no memory.
+static void undo_refused(struct shard *shard, struct order *order, uint64_t refused, uint64_t beyond) {
+    bool bounded = shard->quota.refused != refused;
+    order->over_share = shard->agents.beyond != beyond;
+    order->limit = bounded ? quota_bytes_max(&shard->quota) / (order->over_share ? 2 : 1) : 0;
+    undo(shard, order, bounded ? ERROR_OVERLOADED : ERROR_INTERNAL);
+}
+
+// Applies a registration. Shard 0 checks the quota for all shards, and notes which connection loses the name.
+static void apply_register(struct shard *shard, struct order *order) {
+    const struct agent *old = registry_apply_find(shard, order);
+    uint64_t holder = old ? old->registrant->connection : order->mail.connection;
+    uint64_t refused = shard->quota.refused, beyond = shard->agents.beyond;
+    assert(order->capabilities && order->serial && !order->error);
+    accept_share(shard, order);
+    if (shard->index == 0 && !order->latency)
+        order->latency = latency_create(&shard->quota, shard->hub->settings.shard_count);
+    struct agent_profile profile = profile_of(shard, order);
     bool is_registered = agents_put(&shard->agents, &profile);
     review_later(shard, order);
     admission_applied(shard, order);
     if (shard->index == 0)
         order->replaced = is_registered && holder != order->mail.connection ? holder : 0;
-    if (!is_registered) {
-        bool bounded = shard->quota.refused != refused;
-        order->over_share = shard->agents.beyond != over_share;
-        order->limit = bounded ? quota_bytes_max(&shard->quota) / (order->over_share ? 2 : 1) : 0;
-        undo(shard, order, bounded ? ERROR_OVERLOADED : ERROR_INTERNAL);
-        return;
-    }
     assert(!profile.subscriber || profile.subscriber->count <= SUBSCRIPTIONS_PER_CONNECTION_MAX);
+    if (!is_registered)
+        undo_refused(shard, order, refused, beyond);
 }
 
 static void remove_agent(struct shard *shard, struct agent *agent, enum presence_reason reason) {
