@@ -296,20 +296,37 @@ static void close_sockets(struct shard *shard, struct peer *seat) {
     connection_set_sockets(&seat->connection, -1, -1);
 }
 
+// Handles what waits for a child without a process: drops it when the child is down, and all shards know; starts an
+// idle child for it.
+static void handle_waiting(struct shard *shard, struct child *child) {
+    assert(shard->index == 0);
+    if (child->orders)
+        return;
+    bool is_down = child->state == CHILD_DOWN || child->state == CHILD_STOPPED;
+    bool is_wanted = child->is_wanted || !outbox_empty(&child->seat->connection.outbox);
+    if (is_down && !child->rest_due)
+        drop_queue(shard, child->seat);
+    else if (child->state == CHILD_IDLE && is_wanted)
+        child_start(shard, child);
+}
+
+// Returns whether nothing of the process that ends is under way any more: in the keeper, the registry, the kernel, nor
+// on the way of its seat.
+static bool has_ended(const struct child *child) {
+    const struct peer *seat = child->seat;
+    if (child->state != CHILD_ENDING || child->has_process || child->orders || child->rest_due)
+        return false;
+    if (!connection_at_rest(&seat->connection) || seat->ending)
+        return false;
+    return child->after != CHILD_AFTER_FREE || child->instances == 0; // instances point to the child
+}
+
 bool child_settle(struct shard *shard, struct child *child) {
     assert(shard->index == 0);
     if (child->rest_due)
         child->rest_due = !child_rest(shard, child, child->keeps_queue);
-    bool is_down = child->state == CHILD_DOWN || child->state == CHILD_STOPPED;
-    if (is_down && !child->orders && !child->rest_due)
-        drop_queue(shard, child->seat);
-    bool is_wanted = child->is_wanted || !outbox_empty(&child->seat->connection.outbox);
-    if (child->state == CHILD_IDLE && !child->orders && is_wanted)
-        child_start(shard, child);
-    if (child->state != CHILD_ENDING || child->has_process || child->orders || child->rest_due ||
-        !connection_at_rest(&child->seat->connection) || child->seat->ending)
-        return true;
-    if (child->after == CHILD_AFTER_FREE && child->instances > 0) // the instances point to the child
+    handle_waiting(shard, child);
+    if (!has_ended(child))
         return true;
     close_sockets(shard, child->seat);
     atomic_store_explicit(&child->record->process, 0, memory_order_relaxed);
