@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { scenario } from './hub.mjs';
+import { listen } from './listeners.mjs';
 import { frame, within } from './peer.mjs';
 
 const program = process.env.PATCHBAY;
@@ -140,7 +141,7 @@ scenario('send: a request that times out is told by the hub', FRAMED, async (hub
 
 test('send: a hub that never answers is given up, soon after the timeout', async () => {
   const silent = net.createServer((socket) => socket.resume());
-  await new Promise((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  await listen(silent);
   const client = new Client(`tcp://127.0.0.1:${silent.address().port}`, ['send', 'target', 'x', '--timeout', '50ms']);
   assert.match((await client.ended(3)).stderr, /does not answer/);
   silent.close();
@@ -167,7 +168,7 @@ scenario('send: what is too large for the hub is told by the hub', { ...ON_TCP, 
 test('send: a hub that closes while it is being sent to may have said why', () => inDirectory(async (directory) => {
   const refusal = frame('{"jsonrpc":"2.0","id":null,"error":{"code":-32055,"message":"frame too large"}}');
   const other = net.createServer((socket) => socket.pause().on('error', () => {}).write(refusal, () => socket.destroy()));
-  await new Promise((resolve) => other.listen(join(directory, 'hub.sock'), resolve));
+  await listen(other, join(directory, 'hub.sock'));
   const text = JSON.stringify('x'.repeat(20_000_000));
   const client = new Client(`unix://${directory}/hub.sock`, ['send', 'a', 'b', '--context', '-'], text);
   assert.equal(JSON.parse((await client.ended(1)).stderr).code, -32055);
@@ -247,7 +248,7 @@ test('a hub that sends blank lines, and one that ends in a line', async () => {
   const answer = '{"jsonrpc":"2.0","id":1,"result":{"n":1}}';
   for (const [bytes, status] of [[`\n \t\r\n${answer}\r\n`, 0], [answer, 3], ['\n', 3]]) {
     const other = net.createServer((socket) => socket.once('data', () => socket.end(bytes)).on('error', () => {}));
-    await new Promise((resolve) => other.listen(0, '127.0.0.1', resolve));
+    await listen(other);
     const client = await new Client(`tcp-lines://127.0.0.1:${other.address().port}`, ['stats']).ended(status);
     assert.equal(client.stdout, status === 0 ? 'n 1\n' : '');
     other.close();
@@ -258,7 +259,7 @@ test('a hub whose answer has no counters, or no agents', async () => {
   for (const result of ['1', '[]', '"text"', 'null']) {
     const bytes = frame(`{"jsonrpc":"2.0","id":1,"result":${result}}`);
     const other = net.createServer((socket) => socket.once('data', () => socket.end(bytes)).on('error', () => {}));
-    await new Promise((resolve) => other.listen(0, '127.0.0.1', resolve));
+    await listen(other);
     const address = `tcp://127.0.0.1:${other.address().port}`;
     assert.equal((await new Client(address, ['stats']).ended(0)).stdout, '', result);
     assert.match((await new Client(address, ['agents']).ended(0)).stdout, /^AGENT .*\n$/, result);
@@ -298,7 +299,7 @@ test('a hub that closes without an answer, or speaks another protocol: status 3'
     [frame('{}').subarray(0, 10), /no message frame/]];
   for (const [bytes, pattern] of answers) {
     const other = net.createServer((socket) => socket.once('data', () => socket.end(bytes)).on('error', () => {}));
-    await new Promise((resolve) => other.listen(0, '127.0.0.1', resolve));
+    await listen(other);
     const client = new Client(`tcp://127.0.0.1:${other.address().port}`, ['send', 'a', 'b']);
     assert.match((await client.ended(3)).stderr, pattern);
     other.close();
@@ -463,7 +464,7 @@ test('no error that a hub sends steers the terminal', async () => {
     Buffer.from(`{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"${STEERING} `), Buffer.from(more), Buffer.from('"}}')]));
   const other = net.createServer((socket) => socket.once('data', (text) =>
     socket.end(text.includes('agent/register') ? refusal() : refusal(0x9b, 0xc2))).on('error', () => {}));
-  await new Promise((resolve) => other.listen(0, '127.0.0.1', resolve));
+  await listen(other);
   try {
     for (const args of [['send', 'a', 'b'], ['echo', 'a'], ['events'], ['publish', 'e'], ['agents'], ['agents', '--json'], ['stats']]) {
       const client = await new Client(`tcp://127.0.0.1:${other.address().port}`, args).ended(1);

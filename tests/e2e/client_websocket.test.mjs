@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import net from 'node:net';
 import { test } from 'node:test';
+import { listen } from './listeners.mjs';
 import { within } from './peer.mjs';
 
 const program = process.env.PATCHBAY;
@@ -83,7 +84,7 @@ async function play(args, serve, { path = '', stdin = '' } = {}) {
       socket.destroy();
     });
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listen(server);
   const child = spawn(program, ['--hub', `ws://127.0.0.1:${server.address().port}${path}`, ...args]), said = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr']) child[name].setEncoding('utf8').on('data', (text) => { said[name] += text; });
   child.stdin.end(stdin);

@@ -5,6 +5,7 @@ import net from 'node:net';
 import { test } from 'node:test';
 import { Broker, joining, linked, until } from './cluster.mjs';
 import { Hub } from './hub.mjs';
+import { listen } from './listeners.mjs';
 import { assertError, requestText } from './peer.mjs';
 
 const COUNT = 1000;
@@ -25,7 +26,7 @@ class Relay {
         from.on('error', () => {}).on('close', () => to.destroy());
       }
     });
-    await new Promise((resolve) => relay.server.listen(0, '127.0.0.1', resolve));
+    await listen(relay.server);
     relay.port = relay.server.address().port;
     return relay;
   }

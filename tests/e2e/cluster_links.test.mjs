@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import net from 'node:net';
 import { Broker, Client, joined, joining, linked, until } from './cluster.mjs';
 import { Hub } from './hub.mjs';
+import { listen } from './listeners.mjs';
 import { fourAtOnce, test } from './parallel.mjs';
 import { assertError, requestText } from './peer.mjs';
 
@@ -187,7 +188,7 @@ joined('a body over the other hub\'s own limit is -32055', { hubs: [[], ['--max-
 async function naming(urls) {
   const info = { server_id: 'N', version: '2.9.0', headers: true, max_payload: 1 << 20, connect_urls: urls };
   const server = net.createServer((socket) => socket.on('error', () => {}).end(`INFO ${JSON.stringify(info)}\r\n`));
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listen(server);
   return server;
 }
 

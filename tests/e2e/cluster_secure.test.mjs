@@ -11,6 +11,7 @@ import { after, test } from 'node:test';
 import { authority, certificate, file } from './certificates.mjs';
 import { Broker, joining, linked, until } from './cluster.mjs';
 import { Hub } from './hub.mjs';
+import { listen } from './listeners.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'patchbay-nats-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -45,7 +46,7 @@ async function pair(broker, ...options) {
 // Listens in the place of a server. `greet` is called with each connection.
 async function standIn(greet) {
   const server = net.createServer((socket) => greet(socket.on('error', () => {})));
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listen(server);
   return { server, port: server.address().port, close: () => new Promise((resolve) => server.close(resolve)) };
 }
 

@@ -4,6 +4,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import net from 'node:net';
 import { Broker, joining, linked, until } from './cluster.mjs';
 import { Hub } from './hub.mjs';
+import { listen } from './listeners.mjs';
 import { test } from './parallel.mjs';
 
 // No numeric address as the hub takes them, so it is looked up; and known without any file or server.
@@ -70,13 +71,10 @@ test('without any other, a name that means nothing is asked for again after paus
 
 test('pauses double from 0.1 s, and servers are tried in turn, in the order given', async () => {
   const tried = [];
-  const servers = await Promise.all([0, 1].map((index) => new Promise((resolve) => {
-    const server = net.createServer((socket) => {
-      tried.push({ index, at: performance.now() });
-      socket.on('error', () => {}).destroy();
-    });
-    server.listen(0, '127.0.0.1', () => resolve(server));
-  })));
+  const servers = await Promise.all([0, 1].map((index) => listen(net.createServer((socket) => {
+    tried.push({ index, at: performance.now() });
+    socket.on('error', () => {}).destroy();
+  }))));
   const hub = await Hub.start(joining(servers.map((server) => `nats://127.0.0.1:${server.address().port}`)));
   await until('six tries', async () => tried.length >= 6);
   await hub.stop();
@@ -90,10 +88,7 @@ test('pauses double from 0.1 s, and servers are tried in turn, in the order give
 });
 
 test('the log says of each server why there is no link, once a minute', async () => {
-  const open = (serve) => new Promise((resolve) => {
-    const server = net.createServer((socket) => serve(socket.on('error', () => {})));
-    server.listen(0, '127.0.0.1', () => resolve(server));
-  });
+  const open = (serve) => listen(net.createServer((socket) => serve(socket.on('error', () => {}))));
   const servers = await Promise.all([open((socket) => socket.destroy()), open(() => {}), open((socket) => socket.write('INFO {\r\n')), open(() => {})]);
   const [closing, mute, vague, gone] = servers.map((server) => `127.0.0.1:${server.address().port}`);
   servers.pop().close();
@@ -125,7 +120,7 @@ async function taking(info, then) {
     });
     socket.write(`INFO ${JSON.stringify({ server_id: 'X', version: '2.9.10', proto: 1, headers: true, max_payload: 1048576, ...info })}\r\n`);
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listen(server);
   return { tried, server, uri: `nats://127.0.0.1:${server.address().port}` };
 }
 
@@ -142,7 +137,7 @@ test('a beat that comes before the server has taken the hub in is answered behin
     });
     socket.write('INFO {"server_id":"X","version":"2.9.10","proto":1,"headers":true,"max_payload":1048576}\r\n');
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listen(server);
   const hub = await Hub.start(joining(`nats://127.0.0.1:${server.address().port}`));
   const watch = await hub.peer();
   try {
@@ -198,7 +193,7 @@ test('who says nothing is left after two seconds', async () => {
     const begun = performance.now();
     socket.on('error', () => {}).on('close', () => left.push(performance.now() - begun)).resume();
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listen(server);
   const hub = await Hub.start(joining(`nats://127.0.0.1:${server.address().port}`));
   await until('it was left', async () => left.length > 0);
   await hub.stop();

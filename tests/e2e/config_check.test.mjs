@@ -7,6 +7,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { listen } from './listeners.mjs';
 
 const ANY = ['--listen', 'tcp://127.0.0.1:0'];
 const EPERM = '1';
@@ -78,8 +79,7 @@ test('a word of the command line that is no option is named by its place, as it 
 });
 
 test('what a start would not find is named where the key stands', inFolder(async (folder, write) => {
-  const taken = net.createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => { taken.on('listening', resolve); });
+  const taken = await listen(net.createServer());
   const { port } = taken.address();
   const config = write('hub.ini', [
     `audit = ${folder}/none/journal`, '[child a]', `command = ${folder}/program`, `directory = ${folder}/nowhere`, `secret TOKEN = ${folder}/secret`,

@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import tls from 'node:tls';
 import { authority, certificate, file, serving, trusted } from './certificates.mjs';
 import { Hub } from './hub.mjs';
+import { listen } from './listeners.mjs';
 import { LINES, Peer, WAIT_MS, frame, requestText, within } from './peer.mjs';
 
 authority('stranger');
@@ -85,7 +86,7 @@ async function relay(port) {
     for (const socket of [client, hub]) socket.on('error', () => {});
     ends.push(hub);
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listen(server);
   return {
     port: server.address().port,
     change: () => (changes = true),

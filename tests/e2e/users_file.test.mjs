@@ -9,6 +9,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { listen } from './listeners.mjs';
 import { ALL, known, tokenOf, withUsers } from './users.mjs';
 import { within } from './peer.mjs';
 
@@ -159,7 +160,7 @@ const listening = async (use) => {
       }
     });
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listen(server);
   try {
     await use(`tcp://127.0.0.1:${server.address().port}`, first);
   } finally {
@@ -206,7 +207,7 @@ test('over WebSocket the token is a bearer of the upgrade', async () => {
     asked.push(request.headers.authorization);
     socket.end('HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n');
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listen(server);
   const hub = ['--hub', `ws://127.0.0.1:${server.address().port}`, 'stats'];
   const refused = await run(hub, { PATCHBAY_TOKEN: 'pb_right' });
   assert.equal(refused.status, 3);

@@ -320,7 +320,7 @@ test('completion offers what a command takes: its actions, its own options, the 
 });
 
 // A shell would run such an agentId, were it among the words that the shell expands.
-test('no shell runs what a hub names its agents', async () => {
+test('no shell runs what a hub names its agents', async (t) => {
   const list = [];
   const hub = createServer((socket) => socket.once('data', (asked) => {
     const [, id] = /"id":("[^"]*"|\d+)/.exec(asked);
@@ -328,6 +328,7 @@ test('no shell runs what a hub names its agents', async () => {
     socket.end(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
   }));
   hub.listen(0, '127.0.0.1');
+  t.after(() => hub.close());
   await once(hub, 'listening');
   const mark = join(work, 'was-run');
   const { port } = hub.address();
@@ -344,7 +345,6 @@ test('no shell runs what a hub names its agents', async () => {
     assert.equal(text.trim(), 'honest', shell);
     assert.ok(!existsSync(mark), shell);
   }
-  hub.close();
 });
 
 test('zsh and fish read their completions', () => {
