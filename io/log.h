@@ -2,7 +2,8 @@
 // log_begin. A log that isn't read delays no thread: a line for which there is no room, or which the disk refuses, is
 // dropped and counted.
 //
-//     log_write(LOG_CHILD_ENDED, LOG_FIELDS(log_text(name), log_number(status)), "child %s: ended with %d", name, status);
+//     log_write(LOG_CHILD_ENDED, LOG_FIELDS(log_text(name), log_number(status)),
+//               "child %s: ended with %d", name, status);
 #pragma once
 
 #include <string.h>

@@ -233,7 +233,8 @@ static bool is_kind(const struct line *line, struct json_item kind) {
     return is_known;
 }
 
-// Returns whether an outcome is one that a hub gives to this kind of message. Only the first entry of a request has null.
+// Returns whether an outcome is one that a hub gives to this kind of message. Only the first entry of a request has
+// null.
 static bool is_outcome(const struct line *line, struct json_item outcome, bool is_request) {
     static const char *const of_requests[] = {"result",    "error",       "refused",    "timed_out",
                                               "cancelled", "source_left", "target_left"};
@@ -252,8 +253,8 @@ static bool is_text_or_none(struct json_item item) {
     return item.type == JSON_NONE || item.type == JSON_STRING;
 }
 
-// Returns whether the entry has no such member, or the name of a peer: an agentId, # and a connection's number, or @ and
-// a capability.
+// Returns whether the entry has no such member, or the name of a peer: an agentId, # and a connection's number, or @
+// and a capability.
 static bool is_peer_or_none(const struct line *line, struct span entry, const char *key) {
     char name[RECORDING_NAME_BYTES_MAX];
     if (json_member(line->bytes, entry, key).type == JSON_NONE) {

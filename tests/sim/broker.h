@@ -22,8 +22,7 @@ struct broker_options {
     size_t waiting_max; // bytes that wait for a client before it counts as too slow and is closed; 0: 64 MiB
     const char *user, *password; // without them, or with a token, it is another one's; NULL: not asked for
     const char *token;
-    bool
-        tls; // it says that it speaks TLS alone; what stands between it and its clients then is theirs who carry the bytes
+    bool tls; // the broker says that it speaks TLS alone; who carries the bytes stands for TLS
 };
 
 struct brokers;

@@ -25,8 +25,8 @@ enum {
     RELIEF_PAUSE_MS = 10,
     SHRINK_PAUSE_MS = 1000,
     HELD_BYTES_MIN = 64 * 1024, // a peer that holds less isn't closed, as long as others can be served
-    // The time for which a large frame may wait for memory, and answers may wait in an exchange. Slow readers are closed
-    // before.
+    // The time for which a large frame may wait for memory, and answers may wait in an exchange. Slow readers are
+    // closed before.
     WAIT_MS = 1000,
     NEWS_MS = 100, // the longest time until a shard knows what another shard has published below
     // The time after which a large frame that waits is itself given up. By then any shard has found a peer that held

@@ -19,7 +19,7 @@ static inline void read_fairness_pass(struct shard *shard) {
 void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_event *event);
 // Reads arrivals of one peer that waits. Returns false when the turn's time is over or no peer waits.
 bool read_fairness_go_on(struct shard *shard);
-// Gives the kernel a quarter of the buffers while many arrivals wait. Otherwise arrivals that wait would fill the memory.
+// Gives the kernel a quarter of the buffers while many arrivals wait, which would else fill the memory.
 void read_fairness_provide(struct shard *shard);
 // Returns whether a peer waits that could be served at once.
 bool read_fairness_wait(const struct shard *shard);

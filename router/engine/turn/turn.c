@@ -212,8 +212,8 @@ static bool is_over(const struct shard *shard) {
 }
 
 // Returns whether the shard must not sleep: other shards have posted, ended or changed anything that this shard has not
-// seen, or this shard has queued anything behind the sends of its turn. A peer that is closed for memory's sake may have
-// asked others. Missed events are told as soon as another shard has read its mail.
+// seen, or this shard has queued anything behind the sends of its turn. A peer that is closed for memory's sake may
+// have asked others. Missed events are told as soon as another shard has read its mail.
 static bool has_work(struct shard *shard) {
     const struct hub *hub = shard->hub;
     return !post_quiet(shard) || shard->missed || !list_empty(&shard->presence.changes) ||
