@@ -2,8 +2,8 @@
 //
 //   bench_bystander --hub URI FLOOD SECONDS [--warmup SECONDS] [--hub-pid PID] [--json]
 //
-// A thread of its own, which goes before all others if it may, pings the hub once a millisecond. Latency is
-// from when a ping was due, so that a ping that the hub keeps waiting is charged for those behind it. The
+// A thread of its own pings the hub once a millisecond. The thread has a higher priority than all others, if it may.
+// Latency is from when a ping was due, so that a ping that the hub keeps waiting is charged for those behind it. The
 // figures are as those of `patchbay bench --json`: messages are the flood's, latency is the bystander's.
 //
 // Success: exit status 0. Failure: status 1 when a connection broke or could not be made, 2 without arguments

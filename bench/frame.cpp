@@ -1,6 +1,6 @@
-// The cost of a header block: the scanner on the blocks that peers send, whole and in two pieces. Beside it
-// stands the reader that many clients have (find the blank line with memmem, the length with strncasecmp and
-// strtol), which judges none of the rules.
+// The cost of a header block: the scanner on the blocks that peers send, whole and in two pieces. Beside it stands the
+// reader that many clients have: memmem finds the blank line, strncasecmp and strtol the length. That reader judges
+// none of the rules.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// The cost of a request of HTTP: the scanner, and the reader of its head, on requests of clients; and a
-// chunked body in its pieces.
+// The cost of a request of HTTP: the scanner and the reader of the head on requests of clients, and a chunked body in
+// pieces.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>

@@ -6,10 +6,10 @@
 // document. `dom` is simdjson's DOM parser, which does that too, but reads no field. `stage1` is its first
 // stage alone: UTF-8 and the places of the tokens.
 //
-// Bodies differ in the filling of `params`: many small members, one long string with escapes (code), or one
-// nested structure. /different takes 4,096 documents in turn (fewer where they would be more than 64 MiB),
-// which no branch predictor learns; without it one document is read again and again. This file is compiled
-// for the machine it is built on, since On-Demand's front end is chosen by the compiler.
+// Bodies differ in the filling of `params`: many small members, one long string with escapes (code), or one nested
+// structure. /different takes 4,096 documents in turn, or fewer of at most 64 MiB together: no branch predictor learns
+// these. Without it one document is read again and again. This file is compiled for the machine it is built on, since
+// On-Demand's front end is chosen by the compiler.
 
 #include <benchmark/benchmark.h>
 #include <simdjson.h>

@@ -1,6 +1,6 @@
-// The cost of taking the mask off a WebSocket frame's payload: where it lies, and moved down over the header
-// of a fragment. Beside it stand two others: byte by byte, as most servers' first versions do it, and a copy
-// of as many bytes, which can't be beaten.
+// The cost of taking the mask off a WebSocket frame's payload: where it lies, and moved down over the header of a
+// fragment. Beside it stand a loop byte by byte, as servers first have it, and a copy of as many bytes, which can't be
+// beaten.
 #include <benchmark/benchmark.h>
 
 #include <cstring>

@@ -1,7 +1,7 @@
-// The table of pending requests: one request begins (with its lists and its timer) and one is found by its
-// hub id and ends, by how many there are and by the length of the source's id (up to 24 bytes lie in the
-// table). Beside it stands a hash map from a number to the id's text, as a hub without slots would keep it,
-// with neither lists nor timers.
+// The table of pending requests. One request begins, with its lists and its timer. One is found by its hub id, and
+// ends. The rows differ in the number of requests and in the length of the source's id: up to 24 bytes lie in the
+// table. Beside it stands a hash map from a number to the id's text, as a hub without slots would have. The map has
+// neither lists nor timers.
 #include <benchmark/benchmark.h>
 
 #include <string>

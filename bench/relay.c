@@ -1,8 +1,7 @@
-// bench_relay: the limit that the hub is measured against. The relay has the hub's topology and the hub's way
-// into the kernel (io/io.h: arrivals in shared buffers, one send a destination a turn) and reads nothing.
-// Bytes of a source are cut into blocks of a fixed size. Each block goes to a target picked at random (or,
-// with --one-to-one, always to the same). Blocks of a target go to the sources in the order in which it was
-// given theirs.
+// bench_relay: the limit that the hub is measured against. The relay has the hub's topology, and reads nothing. Its way
+// into the kernel is the hub's (io/io.h): arrivals in shared buffers, one send a destination a turn. Bytes of a source
+// are cut into blocks of a fixed size. Each block goes to a target picked at random (or, with --one-to-one, always to
+// the same). Blocks of a target go to the sources in the order in which it was given theirs.
 //
 //   bench_relay URI BLOCK-BYTES [--one-to-one]
 //

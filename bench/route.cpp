@@ -1,7 +1,6 @@
-// The route stage: all that core does for one request and its response, from the bytes as they came to the
-// vectors as they would be sent. The steps are frame_scan, lookup_body, rules_route, pending_add, parcel_open
-// and _fill, outbox_add and _gather, pending_find and _end. 16 requests lie side by side, as under load. One
-// item is a request with its response.
+// The route stage: all that core does for one request and its response, from the received bytes to the vectors that
+// would be sent. The steps are frame_scan, lookup_body, rules_route, pending_add, parcel_open and _fill, outbox_add and
+// _gather, pending_find and _end. 16 requests lie side by side, as under load. One item is a request with its response.
 #include <benchmark/benchmark.h>
 
 #include "bench/stage.h"

@@ -1,7 +1,6 @@
-// The send stage with a real send behind it: frames copied together against frames sent from where they lie,
-// by the frame's size, over TCP on loopback and over a Unix socket, and as outbox_gather sends them. The two
-// curves cross at COPY_BYTES_MAX (core/base/limits.h). Another thread takes the bytes; CPU is this thread's
-// own.
+// The send stage with a real send behind it, by the frame's size, over TCP on loopback and over a Unix socket. Frames
+// are copied together, sent from where they lie, or sent as outbox_gather does. The two curves cross at COPY_BYTES_MAX
+// (core/base/limits.h). Another thread takes the bytes; CPU is this thread's own.
 #include <benchmark/benchmark.h>
 
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
-// From an event's name to the topics that it belongs to, by how many exact names there are and how many
-// lengths of prefix are in use. Beside it std::unordered_map, which knows exact names alone.
+// From an event's name to the topics that it belongs to, by the number of exact names and of lengths of prefix in use.
+// Beside it std::unordered_map, which knows exact names alone.
 #include <benchmark/benchmark.h>
 
 #include <string>

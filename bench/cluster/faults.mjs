@@ -1,10 +1,11 @@
-// How requests between hubs end at each fault: three NATS servers and three hubs, each in a network namespace of its own, and 1,000
-// requests in flight from the first hub to the second. Prints a table. Needs root, `ip` and `nats-server`.
+// How requests between hubs end at each fault. Three NATS servers and three hubs run, each in a network namespace of
+// its own. 1,000 requests are in flight from the first hub to the second. Prints a table. Needs root, `ip` and
+// `nats-server`.
 //
 // usage: faults.mjs PATCHBAYD [FAULT…]
 //
-// Exit status 1: a request was lost, ended twice, came to its target twice, or ended after the bound of router/docs/cluster.md; or
-// the cluster did not heal.
+// Exit status 1: a request was lost, ended twice, came to its target twice, or ended too late (router/docs/cluster.md).
+// Or the cluster did not heal.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

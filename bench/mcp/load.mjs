@@ -1,11 +1,12 @@
-// Clients of one MCP server that call a tool, over HTTP with a session each, or in frames. Every answer must have the id and
-// the text of its call. A client calls again once it is answered; with --rate all clients together begin so many calls a
-// second, some each millisecond, and a client that isn't answered yet leaves its turn out.
+// Clients of one MCP server that call a tool, over HTTP with a session each, or in frames. Every answer must have the
+// id and the text of its call. A client calls again once it is answered. With --rate all clients together begin so many
+// calls a second, some each millisecond. A client that isn't answered yet leaves its turn out.
 //
 // usage: load.mjs URL CLIENTS SECONDS --warmup SECONDS --hub-pid PID [--arguments BYTES] [--rate CALLS] --json
 //
-// URL is http://HOST:PORT/PATH, or tcp://HOST:PORT/AGENT for frames. Prints the figures as `patchbay bench --json` does:
-// cpuUs is the processor time that process PID took for a call, idleBytes its memory a client with a session.
+// URL is http://HOST:PORT/PATH, or tcp://HOST:PORT/AGENT for frames. Prints the figures as `patchbay bench --json`
+// does: `cpuUs` is the processor time that process PID took for a call. `idleBytes` is the memory of PID for a client
+// with a session.
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import http from 'node:http';

@@ -1,13 +1,15 @@
 // The comparisons and sweeps of the suite, by name.
 //
-// A comparison runs its sides one after the other in each round, and asks of each pair of runs for the ratio of a value
-// (an aim: `of` over `over`, at most `atMost`). A sweep runs one load over a range, for a plot.
+// A comparison runs its sides one after the other in each round. Its aim is a ratio of values of each pair of runs:
+// `of` over `over`, at most `atMost`. A sweep runs one load over a range, for a plot.
 //
-// A side: {server, label, unix, framing, tls, web, sources, rights, joined, options, cpus, load}: what it says beside the server overrides the comparison's own.
-// `web` is the scheme by which the load comes to the hub's HTTP, and `sources` that of its sources: ws, http or tcp. `joined`: the sources
-// are at another hub, on the same core, joined through a server of NATS, and CPU and memory are both hubs'.
-// A load: {sources, targets, depth, body, flags}: the arguments of `patchbay bench`; or {flood}: that of `bench_bystander`; or
-// {clients, rate}: that of `mcp/load.mjs`; without a rate in a closed loop.
+// A side: {server, label, unix, framing, tls, web, sources, rights, joined, options, cpus, load}: what it says beside
+// the server overrides the comparison's own. `web` is the scheme by which the load comes to the hub's HTTP, and
+// `sources` that of its sources: ws, http or tcp. `joined`: the sources are at another hub, on the same core, joined
+// through a server of NATS, and CPU and memory are both hubs'.
+//
+// A load is one of three. {sources, targets, depth, body, flags} are the arguments of `patchbay bench`. {flood} is that
+// of `bench_bystander`. {clients, rate} are those of `mcp/load.mjs`, whose loop is closed without a rate.
 
 const KIB = 1024;
 const requests = (sources, targets, depth, body, ...flags) => ({ sources, targets, depth, body, flags });

@@ -1,7 +1,6 @@
-// How each server of a comparison is started and stopped: on loopback, on a port or socket of its own, with nothing
-// written to disk, pinned to a core.
-// Success: start() resolves when the server accepts connections. Failure: a server that ends or says nothing in
-// time rejects, with what it wrote to standard error.
+// How each server of a comparison is started and stopped. It listens on loopback at a port or socket of its own, writes
+// nothing to disk, and is pinned to a core. Success: start() resolves when the server accepts connections. Failure: a
+// server that ends or says nothing in time rejects, with what it wrote to standard error.
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';

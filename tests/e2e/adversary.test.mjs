@@ -1,6 +1,6 @@
 // An adversary's attempts: headers that two readers could read differently, bodies made to hurt a parser, answers to
-// the requests of others, more of everything than there is room for, small requests for much. Each time the others are
-// served, and nothing reaches them that shouldn't.
+// the requests of others. More of everything than there is room for, and small requests for much. Each time the others
+// are served, and nothing reaches them that shouldn't.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { scenario } from './hub.mjs';

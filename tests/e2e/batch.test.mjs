@@ -1,5 +1,5 @@
-// JSON-RPC batches: each member is routed by itself, the answers come back in one array; a batch that can't be read is
-// one error and nothing of it is routed.
+// JSON-RPC batches: each member is routed by itself, and the answers come back in one array. A batch that can't be read
+// is one error, and no member of it is routed.
 import assert from 'node:assert/strict';
 import { scenario } from './hub.mjs';
 import { assertError } from './peer.mjs';

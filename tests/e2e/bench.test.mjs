@@ -1,5 +1,5 @@
-// The load generator, `patchbay bench`: every exchange through a real hub; and that it finds what a server does wrong,
-// shown by servers that do it.
+// The load generator, `patchbay bench`: every exchange through a real hub. Servers with faults show that the generator
+// finds their faults.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import net from 'node:net';

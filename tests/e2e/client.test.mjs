@@ -1,5 +1,5 @@
 // The client `patchbay` (its path is in the environment, PATCHBAY) against a real hub: what it prints, and its exit
-// statuses, 0 done, 1 an error answer, 2 bad usage, 3 no hub.
+// status. Status 0: done; 1: an error answer; 2: bad usage; 3: no hub.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// The client over WebSocket, against a server of the test's own that does what the hub rarely does: pings in the middle of
-// a message, fragments, refusals, closing.
+// The client over WebSocket, against a server of the test's own. The server does what the hub rarely does: pings in the
+// middle of a message, fragments, refusals, closing.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';

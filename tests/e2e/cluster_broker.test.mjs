@@ -1,5 +1,5 @@
-// What passes between a hub and its server: credentials, the subjects that a server has to allow, clients that are no hubs, and
-// what is said where nobody may read it.
+// What passes between a hub and its server: credentials, and the subjects that a server has to allow. Also clients that
+// are no hubs, and what is said where nobody may read it.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

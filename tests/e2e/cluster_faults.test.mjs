@@ -1,5 +1,5 @@
-// A cluster of three NATS servers with a hub at each, and 1,000 requests on their way at each fault: each ends once, who is here is
-// served as ever, and all of it heals by itself.
+// A cluster of three NATS servers with a hub at each, and 1,000 requests on their way at each fault. Each request ends
+// once, local agents are served as ever, and the cluster heals by itself.
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { test } from 'node:test';

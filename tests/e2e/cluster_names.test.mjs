@@ -1,4 +1,4 @@
-// Who is registered where, over two hubs: an agentId is held once, names of any form are found, and what all hubs know can be
+// Registrations over two hubs: an agentId is held once, names of any form are found, and the agents of all hubs can be
 // listed.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,5 +1,5 @@
-// Two hubs and a NATS server: whoever isn't at this hub is asked for at the other one, and what a request and its answer are
-// locally they are across: ids, bytes, header fields, levels, progress, cancels, errors.
+// Two hubs and a NATS server: an agent that isn't at this hub is asked for at the other one. A request and its answer
+// are across as they are locally: ids, bytes, header fields, levels, progress, cancels, errors.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { joined, linked, until } from './cluster.mjs';

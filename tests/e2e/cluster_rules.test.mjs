@@ -1,5 +1,5 @@
-// What hubs say to each other about requests, as the contract has it: a client of the server's plays a hub that says only what it is
-// told to say.
+// What hubs say to each other about requests, as the contract has it. A client of the NATS server plays a hub that says
+// only what the test tells it.
 import assert from 'node:assert/strict';
 import { Client, joined, until } from './cluster.mjs';
 import { fourAtOnce } from './parallel.mjs';

@@ -1,5 +1,5 @@
-// What a hub shows its NATS server, and what the server has to show first: TLS, keys, credentials; and that no secret goes where it
-// could be read.
+// What a hub shows its NATS server, and what the server has to show first: TLS, keys, credentials. No secret goes where
+// it could be read.
 import assert from 'node:assert/strict';
 import { createPublicKey, verify } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// The page of the configuration beside the hub: the same options, the same defaults, bounds that hold, examples that can be
-// used, and what SIGHUP takes up.
+// The page of the configuration beside the hub: the same options and defaults, bounds that hold, and examples that can
+// be used. Also what SIGHUP takes up.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

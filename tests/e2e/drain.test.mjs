@@ -1,5 +1,5 @@
-// SIGTERM drains: no new connections, new requests get -32052, what is pending may still be answered, the rest gets
-// -32050, and the hub ends with status 0.
+// SIGTERM drains: there are no new connections, and new requests get -32052. Pending requests may still be answered,
+// the rest gets -32050, and the hub ends with status 0.
 import assert from 'node:assert/strict';
 import { dial, scenario } from './hub.mjs';
 import { fourAtOnce } from './parallel.mjs';

@@ -1,5 +1,5 @@
 // Faults survived for real: processes killed in the middle of a frame, connections reset by the thousand, no descriptor
-// left, no memory left, a hub that stands still for a while. Each time the others are served meanwhile, requests to the
+// or memory left. Also a hub that stands still for a while. Each time the others are served meanwhile, requests to the
 // lost ones end, and afterwards all is as before.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

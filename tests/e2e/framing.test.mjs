@@ -1,5 +1,6 @@
-// Framing errors can't be recovered from: the hub answers -32700 (a limit: -32055) with id null, the fault and its
-// offset, half-closes and closes, and no other connection notices. Nothing of a refused block is ever passed on.
+// Framing errors can't be recovered from. The hub answers -32700 (a limit: -32055) with id null, the fault and its
+// offset. Then it half-closes and closes, and no other connection notices. Nothing of a refused block is ever passed
+// on.
 import assert from 'node:assert/strict';
 import { scenario } from './hub.mjs';
 import { assertError, frame, requestText } from './peer.mjs';

@@ -1,5 +1,5 @@
-// The gate against a real hub: messages held over each transport, `patchbay approvals` (PATCHBAY) as the operator's
-// client, and a hub that drains and owes nothing.
+// The gate against a real hub: messages held over each transport, with `patchbay approvals` (PATCHBAY) as the
+// operator's client. A hub that drains owes nothing in the end.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';

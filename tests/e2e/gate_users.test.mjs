@@ -1,4 +1,4 @@
-// The gate where users are on: the right to decide and to see, the name in a decision, the key `hold`, and rights
+// The gate where users are on: the right to decide and to see, the name in a decision, and the key `hold`. Rights are
 // judged anew when a held message goes on.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

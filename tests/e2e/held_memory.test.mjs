@@ -1,5 +1,6 @@
-// The memory that the hub holds for what isn't whole or isn't over: frames that are half there, arrays and pipelined requests
-// that wait for one answer more, and messages that the gate holds. What is measured is resident memory.
+// The memory that the hub holds for what isn't whole or isn't over. These are frames that are half there, arrays and
+// pipelined requests that wait for one answer more, and messages that the gate holds. What is measured is resident
+// memory.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// POST /rpc and the rest of HTTP, by a client that writes its own bytes: statuses, header fields both ways, answers in
+// POST /rpc and the rest of HTTP, by a client that writes its own bytes. Statuses, header fields both ways, answers in
 // the order of the requests, leaving, draining.
 import assert from 'node:assert/strict';
 import { scenario } from './hub.mjs';

@@ -1,5 +1,6 @@
 // Starts a real patchbayd (its path is in the environment, PATCHBAYD) and stops it again. Whatever a test does, its hub
-// must end with exit status 0 after SIGTERM: a crash, a sanitizer's report or a leak fails the very test that caused it.
+// must end with exit status 0 after SIGTERM. A crash, a sanitizer's report or a leak so fails the very test that caused
+// it.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,5 +1,6 @@
-// One JSON text a line, on listeners of its own: a peer that speaks lines and one that sends frames are two peers like any
-// others, whoever talks to whom. A body's line breaks are spaces for whoever gets it as a line; all else is as it was sent.
+// One JSON text a line, on listeners of its own. A peer that speaks lines and one that sends frames are two peers like
+// any others, whoever talks to whom. A body's line breaks are spaces for whoever gets it as a line; all else is as it
+// was sent.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { scenario } from './hub.mjs';

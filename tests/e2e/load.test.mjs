@@ -1,5 +1,5 @@
 // Many messages and large ones: thousands in flight with equal ids, bodies up to the limit, frames in one write or cut
-// anywhere, and the order from one source to one target.
+// anywhere. The order from one source to one target stays.
 import assert from 'node:assert/strict';
 import { scenario } from './hub.mjs';
 import { assertError, frame, requestText } from './peer.mjs';

@@ -1,4 +1,4 @@
-// One MCP server behind the hub, and many clients that each think they have it alone: the session, ids, tokens,
+// One MCP server behind the hub, and many clients that each think they have it alone. The session, ids, tokens,
 // cancels, subscriptions, and messages of the server to nobody in particular.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// Starting: the hub's addresses, its lines, and its refusals: a clear line and a status that isn't 0 when it can't do
-// what it was told.
+// Starting: the hub's addresses, its lines, and its refusals. A hub that can't do what it was told says so in a clear
+// line, and its status isn't 0.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// The pages: each command and program in them is played, or says that it isn't; links lead somewhere; options and files that
-// they name are there.
+// The pages: each command and program in them is played, or says that it isn't. Links lead somewhere, and options and
+// files that the pages name are there.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// Programs of which each user has an instance of its own: whose it is, what it says to nobody in particular, how it ends,
-// and how many there may be.
+// Programs of which each user has an instance of its own. Whose an instance is, what it says to nobody in particular,
+// how it ends, and how many there may be.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

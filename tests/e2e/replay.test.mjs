@@ -1,5 +1,6 @@
-// `patchbay replay` (PATCHBAY): a recording of a mixed load is played at a fresh hub, as fast, ten times as fast, and as fast as
-// answers come. Every request is answered, as its target answered it: with as many bytes, after as long, with the same error.
+// `patchbay replay` (PATCHBAY): a recording of a mixed load is played at a fresh hub, as fast as recorded, ten times as
+// fast, and unpaced. Every request is answered, as its target answered it: with as many bytes, after as long, with the
+// same error.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

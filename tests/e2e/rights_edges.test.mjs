@@ -1,5 +1,5 @@
-// Edges of users' rights: credentials at odd times and places, rights that a reload gives and takes, limits on messages
-// that are never refused, and files with which no hub starts.
+// Edges of users' rights: credentials at odd times and places, and rights that a reload gives and takes. Also limits on
+// messages that are never refused, and files with which no hub starts.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';

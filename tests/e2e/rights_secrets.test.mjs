@@ -1,4 +1,4 @@
-// Where secrets could be seen by whoever looks on: the process list, the status page, the metrics, what the hub tells of itself,
+// Where secrets could be seen by others: the process list, the status page, the metrics, what the hub tells of itself,
 // and its errors. Each place is shown to say something, so that nothing found means something.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

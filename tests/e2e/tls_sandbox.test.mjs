@@ -1,5 +1,5 @@
-// TLS of a hub as it is deployed, behind its walls: what SIGHUP reads again, by a user that isn't root; and what many handshakes leave
-// behind, which is nothing.
+// TLS of a hub as it is deployed, in its sandbox. A hub of a user that isn't root reads its files again at SIGHUP. Many
+// handshakes leave nothing behind.
 import assert from 'node:assert/strict';
 import { chmodSync, chownSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

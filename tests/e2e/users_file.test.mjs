@@ -1,5 +1,5 @@
-// The client's tools about users (its path is in the environment, PATCHBAY): `users check`, `users explain`, `token new`,
-// and how it tells a hub its token.
+// The client's tools about users (its path is in the environment, PATCHBAY): `users check`, `users explain` and `token
+// new`. Also how the client tells a hub its token.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';

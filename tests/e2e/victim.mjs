@@ -1,6 +1,6 @@
 // A process to be killed: node victim.mjs URI AGENT-ID MODE. The process registers and says `ready` on standard output.
-// The MODE says what follows: `mid-frame` asks itself something that it never answers, and stops in the middle of a
-// frame; `deaf` reads nothing; `flood` sends without end.
+// The MODE says what follows. `mid-frame` asks itself something that it never answers, and stops in the middle of a
+// frame. `deaf` reads nothing. `flood` sends without end.
 import { once } from 'node:events';
 import net from 'node:net';
 import { Peer, frame, requestText } from './peer.mjs';

@@ -1,5 +1,5 @@
-// A client of HTTP that writes the bytes it is given and reads strictly: a head in canonical form with the fields that
-// every answer bears, and exactly the bytes that the head announces.
+// A client of HTTP that writes the bytes that it is given, and reads strictly. A head must be in canonical form, with
+// the fields that every answer bears. Exactly the bytes that the head announces must follow.
 import assert from 'node:assert/strict';
 import { scenario } from './hub.mjs';
 import { Stream } from './stream.mjs';

@@ -1,6 +1,6 @@
-// Fuzzes batches: the input is the body. A body that isn't JSON, or no batch of a good size, is one error
-// without an id. In any other, each request and each member that can't be read is answered once, all in one
-// array, and where none is due there is none.
+// Fuzzes batches: the input is the body. A body that isn't JSON, or no batch of a good size, is one error without an
+// id. In any other, each request and each member that can't be read is answered once, all in one array. Without such
+// members there is no array.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-// Fuzzes the scanner of HTTP requests and the reader of their heads. The input's first three bytes choose the
-// limits and how the rest is cut. The rest must be read alike whole, cut, and with the gaps of chunked bodies
-// closed, and as a second, naive reader of the same rules reads it, by regular expressions. Every piece is
-// handed over in memory of just its size, which is another each time.
+// Fuzzes the scanner of HTTP requests and the reader of their heads. The input's first three bytes choose the limits
+// and how the rest is cut. The rest must be read alike whole, cut, and with the gaps of chunked bodies closed. A
+// second, naive reader of the same rules must agree, by regular expressions. Every piece is handed over in memory of
+// just its size, which is another each time.
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // Fuzzes MCP over HTTP: the fields and the body of a request, and what the server says behind it. The first byte
 // chooses the path, a session and the shards. Then come lines of the head up to an empty line, the body up to a byte
-// 0x1e, and what the server says, in which `#` is the id of the request that it got. Each answer is HTTP, each event of
-// it is JSON, and the hub gives everything back.
+// 0x1e, and what the server says. There `#` is the id of the request that the server got. Each answer is HTTP, each
+// event of it is JSON, and the hub gives everything back.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// Functions that fuzzers of a whole hub share: the input is a script, a byte a decision, and in the end all
-// is as it should be.
+// Functions that fuzzers of a whole hub share. The input is a script, a byte a decision, and in the end all is as it
+// should be.
 #pragma once
 
 #include "core/base/memory.h"

@@ -1,7 +1,7 @@
-// Fuzzes the records of TLS 1.3 (io/tls_records.c) with a real cipher. The input's first two bytes choose the
-// suite and how the rest is cut. The rest says which records the peer seals, of whatever type and text, key
-// updates among them, and which bytes stand between them that are none. Cut or not, with room for much or
-// little, the result must be the same: the plaintext, and the end.
+// Fuzzes the records of TLS 1.3 (io/tls_records.c) with a real cipher. The input's first two bytes choose the suite and
+// how the rest is cut. The rest says which records the peer seals, of whatever type and text, key updates among them.
+// It also says which bytes that are no record stand between. Cut or not, with room for much or little, the result must
+// be the same: the plaintext, and the end.
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>

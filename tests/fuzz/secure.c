@@ -1,7 +1,7 @@
 // Fuzzes what stands between arrivals and what they say (io/secure.c), with the toy cipher. The input's first two bytes
-// choose how the rest is cut; the rest says which records come, good ones and bytes that are none. Cut or not, put off
-// or not, with room for much or little, the same must come of it: what is said, and how it ends. And what is sealed, of
-// pieces as the input has them, must be read as it was.
+// choose how the rest is cut; the rest says which records come, good ones and bytes that are none. Cut or not, deferred
+// or not, with room for much or little, the result must be the same: what is said, and how it ends. And what is sealed,
+// of pieces as the input has them, must be read as it was.
 #include <stdlib.h>
 #include <string.h>
 

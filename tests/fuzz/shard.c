@@ -1,10 +1,9 @@
-// Fuzzes a whole hub. The input is a play: peers connect, say messages in pieces, don't read and leave, and
-// calls fail meanwhile. Three parties keep their manners and their books (tests/sim/party.h). Up to four
-// strangers say what the input says, answer requests that they weren't asked, and take names over. All speak
-// framed, lines or WebSocket, strangers also HTTP. In the end the strangers have gone, each request of a
-// party that is still connected has ended once, and the hub has given everything back. In some runs there are
-// users: then nothing is told to a stranger without a credential, as far as a search of all its bytes can
-// tell.
+// Fuzzes a whole hub. The input is a play: peers connect, say messages in pieces, don't read and leave, and calls fail
+// meanwhile. Three parties keep their manners and their books (tests/sim/party.h). Up to four strangers say what the
+// input says, answer requests that they weren't asked, and take names over. All speak framed, lines or WebSocket,
+// strangers also HTTP. In the end the strangers have gone, and the hub has given everything back. Each request of a
+// party that is still connected has ended once. In some runs there are users. Then nothing is told to a stranger
+// without a credential, as far as a search of all its bytes can tell.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

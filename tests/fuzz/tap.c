@@ -1,6 +1,6 @@
-// Fuzzes what taps and lists of pending requests show. The input is the params of hub/tap and hub/pending up to its
-// first line feed, and then the body of a request up to the next, which nobody answers; the rest is said as well. A tap
-// without params sees all that taps may see. The other one is refused, or sees those entries that its pattern of
+// Fuzzes what taps and lists of pending requests show. The input is the params of hub/tap and hub/pending up to the
+// first line feed, and the body of a request up to the next. Nobody answers that request. The rest is said as well. A
+// tap without params sees all that taps may see. The other one is refused, or sees those entries that its pattern of
 // methods matches.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 // Fuzzes the context of traces. The input is header fields up to its first zero byte, then the value of params._meta.
 // The context that is found must be the one that a naive reader finds. Where another parent is written into the
-// message, both places that bore the context bear the new parent, nothing else changes, and the former parent can be
-// put back.
+// message, both places of the context bear the new parent, and nothing else changes. The former parent can be put back.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

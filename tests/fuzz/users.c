@@ -1,6 +1,6 @@
-// Fuzzes the users file. A file is read, or its faults are told in the order of its lines. A file that is
-// read is reviewed, asked, and read again with the accounts of before. A second, naive reader looks for each
-// user's rights and denials of events and agents: none of them may have been lost, or be another user's.
+// Fuzzes the users file. A file is read, or its faults are told in the order of its lines. A file that is read is
+// reviewed, asked, and read again with the accounts of before. A second, naive reader looks for each user's rights and
+// denials of events and agents. None of them may have been lost, or be another user's.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

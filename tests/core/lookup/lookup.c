@@ -1,6 +1,6 @@
-// The lookup of routing fields: tables of bodies with their kinds, and the example messages of the HugAI v2
-// and Hermes documents with their keys in other orders and cut at every length. Each is read at every level
-// of vector code.
+// The lookup of routing fields. There are tables of bodies with their kinds, and the example messages of the HugAI v2
+// and Hermes documents. The examples come with their keys in other orders, and cut at every length. Each is read at
+// every level of vector code.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-// Rows of members that the lookup has no interest in, which vector code steps over many at a time. Keys in
-// such a row are found, refused and located as by the portable walk, which takes one member after the other,
-// wherever in a block the row lies.
+// Rows of members that the lookup has no interest in, which vector code steps over many at a time. Wherever in a block
+// such a row lies, its keys are found, refused and located as by the portable walk. That walk takes one member after
+// the other.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-// Bodies of the usual shape, which vector code walks from quote to quote, and bodies that differ from it by a
-// byte: found, refused and located as by the portable walk over any body.
+// Bodies of the usual shape, which vector code walks from quote to quote, and bodies that differ from the shape by a
+// byte. Fields are found, refused and located as by the portable walk over any body.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

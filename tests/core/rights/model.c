@@ -1,5 +1,5 @@
-// Users files that chance writes, judged by a naive model that knows what was meant and asks each pattern in turn:
-// nothing is shared with core/rights but the questions.
+// Users files that chance writes, judged by a naive model. The model knows what was meant, and asks each pattern in
+// turn. It shares nothing with core/rights but the questions.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-// The header block: tables of blocks that must be taken and blocks that must be refused, each judged whole,
-// byte by byte and at every split. All input ends at an unreadable page, so a read past it is a crash.
+// The header block: tables of blocks that must be taken or refused, each judged whole, byte by byte and at every split.
+// All input ends at an unreadable page, so a read past it is a crash.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

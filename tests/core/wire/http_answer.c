@@ -1,5 +1,5 @@
-// Answers of HTTP to the hub: read alike whole and byte by byte, by length, in chunks and to the connection's end; what
-// is no answer; limits; and when to come again.
+// Answers of HTTP to the hub, by length, in chunks and to the connection's end: each is read alike whole and byte by
+// byte. Also what is no answer, the limits, and when to come again.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

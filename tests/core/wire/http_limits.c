@@ -1,5 +1,5 @@
-// The limits of a request, each just kept and passed by one byte; what is told when a body is waited for; and
-// the status of each fault.
+// The limits of a request, each just kept and passed by one byte. Also what is told when a body is waited for, and the
+// status of each fault.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
