@@ -296,7 +296,7 @@ static bool has_maximum_pending(struct shard *shard, const struct message *messa
 void refuse_at(struct shard *shard, const struct message *message, const struct agent *agent,
                enum error error) {
     assert(agent);
-    // A child's seat goes with its section alone: the registry is about to know that there is no such agent.
+    // A child's stub goes with its section alone: the registry is about to know that there is no such agent.
     bool is_removed = error == ERROR_TARGET_DISCONNECTED && agent->child;
     struct text data;
     text_init(&data);

@@ -134,7 +134,7 @@ void peer_open(struct shard *shard, int socket, const struct transport *transpor
     connection_receive(&peer->connection, shard->io);
 }
 
-struct peer *peer_open_seat(struct shard *shard, const struct transport *transport) {
+struct peer *peer_open_stub(struct shard *shard, const struct transport *transport) {
     assert(shard->magic == SHARD_MAGIC && transport && transport->ops.wanted);
     struct peer *peer = memory_take_zeroed(1, sizeof *peer);
     uint32_t slot = peer ? slot_take(shard) : UINT32_MAX;

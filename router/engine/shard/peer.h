@@ -146,7 +146,7 @@ struct peer *peer_find(const struct shard *shard, uint64_t connection);
 // Makes a peer without a socket: messages for the peer wait until the peer has one. Returns NULL at the limit of
 // connections, or without memory. The caller calls connection_set_sockets and io, and peer_close_sockets when the
 // kernel is done.
-struct peer *peer_open_seat(struct shard *shard, const struct transport *transport);
+struct peer *peer_open_stub(struct shard *shard, const struct transport *transport);
 void peer_close_sockets(struct shard *shard, struct peer *peer);
 // Overwrites bytes that a peer has sent and that nobody reads any more. With a users file such bytes may hold a
 // credential.

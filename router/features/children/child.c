@@ -36,18 +36,18 @@ void child_log(const struct child *child, const char *format, ...) {
 }
 
 void child_wake_after(struct shard *shard, struct child *child, uint64_t ms) {
-    assert(child->seat && child_of_seat(child->seat) == child);
-    wheel_arm(&shard->wheel, &child->seat->cold->timer, shard_now_ms(shard) + ms);
+    assert(child->stub && child_of_stub(child->stub) == child);
+    wheel_arm(&shard->wheel, &child->stub->cold->timer, shard_now_ms(shard) + ms);
 }
 
 void child_fail(struct shard *shard, struct child *child, enum child_fault fault, int32_t number) {
-    assert(fault < CHILD_FAULTS_COUNT && child->seat);
+    assert(fault < CHILD_FAULTS_COUNT && child->stub);
     if (!child_is_up(child))
         return;
     if (child->fault == CHILD_FAULT_NONE) {
         child->fault = fault;
         child->fault_number = number;
     }
-    if (child->seat->state == PEER_OPEN)
-        peer_close(shard, child->seat, COUNTER_NONE);
+    if (child->stub->state == PEER_OPEN)
+        peer_close(shard, child->stub, COUNTER_NONE);
 }

@@ -1,4 +1,4 @@
-// A child: a program that the hub starts and keeps running. Its seat is the peer that stands for the program in the
+// A child: a program that the hub starts and keeps running. Its stub is the peer that stands for the program in the
 // hub, whether the program runs or not.
 //
 //     IDLE ──message arrives──▶ STARTING ──plain──────────────────────────▶ RUNNING
@@ -11,9 +11,9 @@
 //                                ▼
 //                        DOWN, STOPPED, or freed
 //
-// Shard 0 has all children. A seat is closed only when its child is freed. When the program ends, the peer's end is
-// carried out here (child_seat_ended), and the sockets of the next process are given to the connection later.
-// Messages for the child wait meanwhile in the seat's outbox, which is held. ORDER_REST (router/registry/registry.h)
+// Shard 0 has all children. A stub is closed only when its child is freed. When the program ends, the peer's end is
+// carried out here (child_stub_ended), and the sockets of the next process are given to the connection later.
+// Messages for the child wait meanwhile in the stub's outbox, which is held. ORDER_REST (router/registry/registry.h)
 // ends the requests that the child owed, on all shards. If the hub itself has ended the program, requests that weren't
 // sent survive. The next process isn't started before that order has come back, so all messages that wait then are for
 // the next process.
@@ -53,13 +53,13 @@ enum child_after {
 struct child_ops {
     const struct transport *framed, *lines;
     // Ends the requests to an instance (child.of) whose process has ended. The registry doesn't know these requests.
-    void (*rest)(struct shard *shard, struct peer *seat);
-    // Writes the hub ids of requests to a seat that don't end with its process, though its queue doesn't have them.
+    void (*rest)(struct shard *shard, struct peer *stub);
+    // Writes the hub ids of requests to a stub that don't end with its process, though its queue doesn't have them.
     // Another peer has such a request, or, with `waiting`, the request waits elsewhere for the next process. Writes as
     // many as there is room for, and returns how many there are.
-    size_t (*others)(const struct peer *seat, bool waiting, uint64_t *hub_ids, size_t room);
-    // Writes the request with this id by which the hub opens a session anew, for the seat of a child that reopens.
-    void (*put_reopening)(const struct peer *seat, struct text *body, uint64_t id);
+    size_t (*others)(const struct peer *stub, bool waiting, uint64_t *hub_ids, size_t room);
+    // Writes the request with this id by which the hub opens a session anew, for the stub of a child that reopens.
+    void (*put_reopening)(const struct peer *stub, struct text *body, uint64_t id);
 };
 
 struct child {
@@ -71,7 +71,7 @@ struct child {
     // Of the configuration, one reference; NULL: there is no section any more
     const struct child_settings *newest;
     bool removed; // no section has the child's name any more
-    struct peer *seat;
+    struct peer *stub;
     const struct child_ops *ops; // of router/features/mcp
     // With instances = each, the first child is a stand-in: it has the name, and never runs. Messages for the stand-in
     // go to the instance of their source (router/features/mcp/per_client.h).
@@ -104,7 +104,7 @@ struct child {
     bool has_status;
     bool had_requests;        // requests to the child had no answer when the process ended
     bool shutdown_requested;  // the child was asked to shut down, and hasn't answered
-    bool is_wanted;           // the child must start for something that isn't in its seat's queue
+    bool is_wanted;           // the child must start for something that isn't in its stub's queue
     bool is_reading;          // the hub sends nothing more, and closes the input once all is sent
     bool input_gone;          // the program has closed its input
     bool is_shut;             // the hub has closed the program's input
@@ -121,9 +121,9 @@ struct pool_affinity {
     uint64_t connection;
 };
 
-// The feature's state of a peer that is a child's seat, or that uses children.
+// The feature's state of a peer that is a child's stub, or that uses children.
 struct child_peer {
-    struct child *child;              // has the peer as its seat; NULL: none has, or the child has gone
+    struct child *child;              // has the peer as its stub; NULL: none has, or the child has gone
     struct pool_affinity *affinities; // one for each pool that the peer has used
     struct mail *departure;           // tells shard 0 that a user of shared servers has gone; or NULL
 };
@@ -137,9 +137,9 @@ static inline struct child_peer *child_peer_take(struct shard *shard, struct pee
     struct child_peer *own = child_peer_of(peer);
     return own ? own : peer_state_take(shard, peer, FEATURE_CHILDREN, sizeof *own);
 }
-// Returns the child whose seat a peer is; NULL: the peer is no seat, or its child has gone.
-static inline struct child *child_of_seat(const struct peer *seat) {
-    const struct child_peer *own = child_peer_of(seat);
+// Returns the child whose stub a peer is; NULL: the peer is no stub, or its child has gone.
+static inline struct child *child_of_stub(const struct peer *stub) {
+    const struct child_peer *own = child_peer_of(stub);
     return own ? own->child : NULL;
 }
 // Returns whether the child has a process, or will have one, to which the hub listens.
@@ -190,19 +190,19 @@ void child_stop(struct shard *shard, struct child *child, enum child_after after
 void child_fail(struct shard *shard, struct child *child, enum child_fault fault, int32_t number);
 // Notes that the child's process has ended. Its last output is read first.
 void child_exited(struct shard *shard, struct child *child);
-// Carries out the end of a seat, which is marked (peer_teardown.c).
-void child_seat_ended(struct shard *shard, struct peer *seat);
+// Carries out the end of a stub, which is marked (peer_teardown.c).
+void child_stub_ended(struct shard *shard, struct peer *stub);
 // Goes on with the child's start or end as far as the kernel, the keeper and the registry have finished. Returns false
 // when the child has gone: the caller frees its memory.
 bool child_settle(struct shard *shard, struct child *child);
 // Returns whether the child has no work to do until it is touched.
 bool child_is_quiet(const struct child *child);
 // Handles the end of the child's timer.
-void child_expire(struct shard *shard, struct peer *seat);
+void child_expire(struct shard *shard, struct peer *stub);
 // Starts an idle child, for which a message waits.
-void child_wanted(struct shard *shard, struct peer *seat);
+void child_wanted(struct shard *shard, struct peer *stub);
 
-// --- The hub's own messages to a child, which aren't in its seat's queue
+// --- The hub's own messages to a child, which aren't in its stub's queue
 
 // Sends a body, which is taken.
 void child_send(struct shard *shard, struct child *child, struct text *body);

@@ -17,68 +17,68 @@
 #include "router/registry/orders.h"
 #include "router/registry/subscribe.h"
 
-// --- The seat
+// --- The stub
 
-static void drop_queue(struct shard *shard, struct peer *seat) {
-    for (struct parcel *parcel; (parcel = outbox_take(&seat->connection.outbox));) {
-        drop_several(shard, COUNT_DROP_TARGET_GONE, seat->name, parcel->bytes, parcel->frames);
+static void drop_queue(struct shard *shard, struct peer *stub) {
+    for (struct parcel *parcel; (parcel = outbox_take(&stub->connection.outbox));) {
+        drop_several(shard, COUNT_DROP_TARGET_GONE, stub->name, parcel->bytes, parcel->frames);
         send_release(shard, parcel);
     }
-    assert(outbox_empty(&seat->connection.outbox));
+    assert(outbox_empty(&stub->connection.outbox));
 }
 
 // Drops queued parcels that were meant for the program that has ended: responses to its requests, and cancels of
 // requests to it. All others wait for the next process.
-static void drop_bound(struct shard *shard, struct peer *seat) {
-    struct outbox *outbox = &seat->connection.outbox;
+static void drop_bound(struct shard *shard, struct peer *stub) {
+    struct outbox *outbox = &stub->connection.outbox;
     struct parcel_list parcels;
-    assert(seat->connection.paused && !seat->connection.send_op);
+    assert(stub->connection.paused && !stub->connection.send_op);
     parcel_list_init(&parcels);
     for (struct parcel *parcel; (parcel = outbox_take(outbox));) {
         if (!parcel->bound) {
             parcel_list_append(&parcels, parcel);
             continue;
         }
-        drop_several(shard, COUNT_DROP_ANSWER_SOURCE_GONE, seat->name, parcel->bytes, parcel->frames);
+        drop_several(shard, COUNT_DROP_ANSWER_SOURCE_GONE, stub->name, parcel->bytes, parcel->frames);
         send_release(shard, parcel);
     }
     for (struct parcel *parcel; (parcel = parcel_list_take(&parcels));)
         outbox_add(outbox, parcel); // no more parcels than before
 }
 
-static void forget_partial(struct peer *seat) {
-    assert(seat->partial || seat->partial_bytes == 0);
-    if (seat->partial)
-        buffer_drop(seat->partial);
-    seat->partial = NULL;
-    seat->partial_bytes = seat->partial_checked = 0;
-    unit_begin(&seat->unit);
-    connection_want(&seat->connection, NULL, 0);
+static void forget_partial(struct peer *stub) {
+    assert(stub->partial || stub->partial_bytes == 0);
+    if (stub->partial)
+        buffer_drop(stub->partial);
+    stub->partial = NULL;
+    stub->partial_bytes = stub->partial_checked = 0;
+    unit_begin(&stub->unit);
+    connection_want(&stub->connection, NULL, 0);
 }
 
 // Abandons the program's requests, and removes its subscriptions and registrations. The child's name stays registered.
-static void leave(struct shard *shard, struct peer *seat) {
-    assert(seat->state != PEER_OPEN);
-    completion_abandon_all(shard, seat);
-    hcs_leave(shard, seat);
-    subscribe_leave(shard, seat);
-    admission_leave(shard, seat);
-    wheel_disarm(&seat->timer);
-    list_remove(&seat->starved);
-    list_remove(&seat->by_teardown);
-    seat->missed = 0;
+static void leave(struct shard *shard, struct peer *stub) {
+    assert(stub->state != PEER_OPEN);
+    completion_abandon_all(shard, stub);
+    hcs_leave(shard, stub);
+    subscribe_leave(shard, stub);
+    admission_leave(shard, stub);
+    wheel_disarm(&stub->timer);
+    list_remove(&stub->starved);
+    list_remove(&stub->by_teardown);
+    stub->missed = 0;
 }
 
 // Ends the requests that an instance owes, because the registry doesn't know them.
 static void end_for_user(struct shard *shard, struct child *child) {
-    assert(child_of_seat(child->seat) == child);
+    assert(child_of_stub(child->stub) == child);
     if (child->of)
-        child->ops->rest(shard, child->seat);
+        child->ops->rest(shard, child->stub);
 }
 
 static bool has_pending(const struct shard *shard, const struct child *child) {
     uint32_t waiting_count = child->other ? child->other->pending_count : 0; // hub_pending counts these, too
-    return child->of ? child->pending_count > 0 : hub_pending(shard->hub, child->seat->name) > waiting_count;
+    return child->of ? child->pending_count > 0 : hub_pending(shard->hub, child->stub->name) > waiting_count;
 }
 
 enum { RESEND_MS = 10 };
@@ -90,22 +90,22 @@ static void end_group(struct shard *shard, struct child *child) {
         child_wake_after(shard, child, RESEND_MS);
 }
 
-static void detach_seat(struct shard *shard, struct child *child) {
-    assert(child_is_up(child) && child_of_seat(child->seat) == child);
-    struct peer *seat = child->seat;
+static void detach_stub(struct shard *shard, struct child *child) {
+    assert(child_is_up(child) && child_of_stub(child->stub) == child);
+    struct peer *stub = child->stub;
     child->had_requests =
         child->of && child->pending_count > 0; // for other children ORDER_REST sets this (child_rest)
     child->keeps_queue =
         child->state == CHILD_STOPPING &&
         (child->after == CHILD_AFTER_FRESH || child->after == CHILD_AFTER_IDLE || child->removed);
-    seat->connection.paused = true;
+    stub->connection.paused = true;
     child_withdraw(shard, child);
-    leave(shard, seat);
-    connection_end(&seat->connection, shard->io);
-    if (seat->connection.receiving != RECEIVING_DIRECT)
-        forget_partial(seat);
+    leave(shard, stub);
+    connection_end(&stub->connection, shard->io);
+    if (stub->connection.receiving != RECEIVING_DIRECT)
+        forget_partial(stub);
     child_set_state(child, CHILD_ENDING);
-    wheel_disarm(&seat->cold->timer);
+    wheel_disarm(&stub->cold->timer);
     end_group(shard, child);
     child->rest_due = !child_rest(shard, child, child->keeps_queue);
     end_for_user(shard, child);
@@ -113,30 +113,30 @@ static void detach_seat(struct shard *shard, struct child *child) {
 
 // Stops sending to a child that has closed its input, or has ended. Its last output is still read.
 static void lose_input(struct shard *shard, struct child *child) {
-    assert(!child->seat->connection.ending);
-    child->seat->connection.paused = true;
+    assert(!child->stub->connection.ending);
+    child->stub->connection.paused = true;
     child->input_gone = true;
     child_wake_after(shard, child, child->settings->end_ms);
 }
 
-void child_seat_ended(struct shard *shard, struct peer *seat) {
-    struct child *child = child_of_seat(seat);
-    struct connection *connection = &seat->connection;
+void child_stub_ended(struct shard *shard, struct peer *stub) {
+    struct child *child = child_of_stub(stub);
+    struct connection *connection = &stub->connection;
     bool reads = connection->broken && !connection->ended && !connection->ending && !child->input_gone &&
                  child->fault == CHILD_FAULT_NONE;
-    assert(child->seat == seat && seat->state != PEER_OPEN && !seat->ending);
+    assert(child->stub == stub && stub->state != PEER_OPEN && !stub->ending);
     if (child_is_up(child) && reads) {
         lose_input(shard, child);
     } else if (child_is_up(child)) {
-        detach_seat(shard, child);
+        detach_stub(shard, child);
     } else if (connection->socket < 0) { // closed for its memory, without a process
-        leave(shard, seat);
+        leave(shard, stub);
         end_for_user(shard, child);
-        drop_queue(shard, seat);
+        drop_queue(shard, stub);
         child->rest_due |= !child_rest(shard, child, child->keeps_queue);
         child_touch(child);
     }
-    seat->state = PEER_OPEN;
+    stub->state = PEER_OPEN;
 }
 
 // Ends the output behind its last bytes, though other processes of the group may hold it open.
@@ -145,7 +145,7 @@ void child_exited(struct shard *shard, struct child *child) {
     if (!child_is_up(child))
         return;
     lose_input(shard, child);
-    io_shutdown(shard->io, child->seat->connection.socket, SHUT_RD);
+    io_shutdown(shard->io, child->stub->connection.socket, SHUT_RD);
 }
 
 // --- Stopping
@@ -158,7 +158,7 @@ static void stop_running(struct shard *shard, struct child *child, const char *r
         child_fail(shard, child, CHILD_FAULT_NONE, 0);
         return;
     }
-    child->seat->connection.paused = true;
+    child->stub->connection.paused = true;
     if (child->settings->protocol == CHILD_HERMES) {
         child_wake_after(shard, child, child->settings->stop_ms);
         child_request_shutdown(shard, child, reason);
@@ -237,20 +237,20 @@ static void restart_by_policy(struct shard *shard, struct child *child) {
     child_wake_after(shard, child, delay);
 }
 
-// Removes a child. Its seat is closed as any peer is.
+// Removes a child. Its stub is closed as any peer is.
 static void free_child(struct shard *shard, struct child *child) {
-    assert(child->after == CHILD_AFTER_FREE && child_of_seat(child->seat) == child);
-    struct peer *seat = child->seat;
+    assert(child->after == CHILD_AFTER_FREE && child_of_stub(child->stub) == child);
+    struct peer *stub = child->stub;
     end_for_user(shard, child);
     if (child->of)
         atomic_store_explicit(&child->of->record->instances, --child->of->instances, memory_order_relaxed);
     if (child->modern)
         child->of->other = NULL;
-    child_peer_of(seat)->child = NULL;
-    drop_queue(shard, seat);
+    child_peer_of(stub)->child = NULL;
+    drop_queue(shard, stub);
     child_set_state(child, CHILD_REMOVED);
     child_leave_order(child);
-    peer_close(shard, seat, COUNTER_NONE);
+    peer_close(shard, stub, COUNTER_NONE);
 }
 
 static void begin_as_configured(struct shard *shard, struct child *child) {
@@ -286,14 +286,14 @@ static void settle_ended(struct shard *shard, struct child *child) {
     }
 }
 
-static void close_sockets(struct shard *shard, struct peer *seat) {
-    assert(connection_at_rest(&seat->connection) && seat->connection.paused);
-    forget_partial(seat);
-    list_remove(&seat->starved);
-    if (seat->connection.socket >= 0)
-        peer_close_sockets(shard, seat);
-    drop_bound(shard, seat);
-    connection_set_sockets(&seat->connection, -1, -1);
+static void close_sockets(struct shard *shard, struct peer *stub) {
+    assert(connection_at_rest(&stub->connection) && stub->connection.paused);
+    forget_partial(stub);
+    list_remove(&stub->starved);
+    if (stub->connection.socket >= 0)
+        peer_close_sockets(shard, stub);
+    drop_bound(shard, stub);
+    connection_set_sockets(&stub->connection, -1, -1);
 }
 
 // Handles what waits for a child without a process: drops it when the child is down, and all shards know; starts an
@@ -303,20 +303,20 @@ static void handle_waiting(struct shard *shard, struct child *child) {
     if (child->orders)
         return;
     bool is_down = child->state == CHILD_DOWN || child->state == CHILD_STOPPED;
-    bool is_wanted = child->is_wanted || !outbox_empty(&child->seat->connection.outbox);
+    bool is_wanted = child->is_wanted || !outbox_empty(&child->stub->connection.outbox);
     if (is_down && !child->rest_due)
-        drop_queue(shard, child->seat);
+        drop_queue(shard, child->stub);
     else if (child->state == CHILD_IDLE && is_wanted)
         child_start(shard, child);
 }
 
 // Returns whether nothing of the process that ends is under way any more: in the keeper, the registry, the kernel, nor
-// on the way of its seat.
+// on the way of its stub.
 static bool has_ended(const struct child *child) {
-    const struct peer *seat = child->seat;
+    const struct peer *stub = child->stub;
     if (child->state != CHILD_ENDING || child->has_process || child->orders || child->rest_due)
         return false;
-    if (!connection_at_rest(&seat->connection) || seat->ending)
+    if (!connection_at_rest(&stub->connection) || stub->ending)
         return false;
     return child->after != CHILD_AFTER_FREE || child->instances == 0; // instances point to the child
 }
@@ -328,7 +328,7 @@ bool child_settle(struct shard *shard, struct child *child) {
     handle_waiting(shard, child);
     if (!has_ended(child))
         return true;
-    close_sockets(shard, child->seat);
+    close_sockets(shard, child->stub);
     atomic_store_explicit(&child->record->process, 0, memory_order_relaxed);
     if (child->after == CHILD_AFTER_FREE) {
         free_child(shard, child);
@@ -341,7 +341,7 @@ bool child_settle(struct shard *shard, struct child *child) {
 }
 
 bool child_is_quiet(const struct child *child) {
-    bool waits = child->is_wanted || !outbox_empty(&child->seat->connection.outbox);
+    bool waits = child->is_wanted || !outbox_empty(&child->stub->connection.outbox);
     if (child->rest_due || !outbox_empty(&child->hub_outbox))
         return false;
     switch (child->state) {
@@ -361,16 +361,16 @@ bool child_is_quiet(const struct child *child) {
 
 static bool is_idle(const struct shard *shard, const struct child *child) {
     assert(child->settings->idle_ms > 0);
-    const struct peer *seat = child->seat;
-    uint32_t idle_ms = shard_since(shard, seat->received_ms), still = shard_since(shard, seat->sending_ms);
-    return !has_pending(shard, child) && outbox_empty(&seat->connection.outbox) &&
-           list_empty(&seat->request_index.requests) && idle_ms >= child->settings->idle_ms &&
+    const struct peer *stub = child->stub;
+    uint32_t idle_ms = shard_since(shard, stub->received_ms), still = shard_since(shard, stub->sending_ms);
+    return !has_pending(shard, child) && outbox_empty(&stub->connection.outbox) &&
+           list_empty(&stub->request_index.requests) && idle_ms >= child->settings->idle_ms &&
            still >= child->settings->idle_ms;
 }
 
-void child_expire(struct shard *shard, struct peer *seat) {
+void child_expire(struct shard *shard, struct peer *stub) {
     assert(shard->index == 0);
-    struct child *child = child_of_seat(seat);
+    struct child *child = child_of_stub(stub);
     if (!child)
         return;
     switch (child->state) {

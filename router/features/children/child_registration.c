@@ -8,16 +8,16 @@
 #include "router/features/hcs/hcs_dispatch.h"
 #include "router/registry/registry.h"
 
-bool child_prepare_leave(struct shard *shard, struct peer *seat) {
-    assert(seat->state == PEER_OPEN);
-    if (!seat->leave_order)
-        seat->leave_order = order_create(shard, ORDER_LEAVE, seat->name);
-    return seat->leave_order != NULL;
+bool child_prepare_leave(struct shard *shard, struct peer *stub) {
+    assert(stub->state == PEER_OPEN);
+    if (!stub->leave_order)
+        stub->leave_order = order_create(shard, ORDER_LEAVE, stub->name);
+    return stub->leave_order != NULL;
 }
 
 void child_leave_order(struct child *child) {
     uint32_t *leaving = &child->record->leaving;
-    struct order *leave_order = child->seat->leave_order;
+    struct order *leave_order = child->stub->leave_order;
     assert(leave_order && !leave_order->awaiting_count);
     ++*leaving;
     leave_order->awaiting_count = leaving;
@@ -25,7 +25,7 @@ void child_leave_order(struct child *child) {
 }
 
 static void submit(struct shard *shard, struct child *child, struct order *order) {
-    assert(order->mail.connection == child->seat->name);
+    assert(order->mail.connection == child->stub->name);
     child->orders++;
     order->awaiting_count = &child->orders;
     registry_submit(shard, order);
@@ -43,9 +43,9 @@ static struct capabilities *own_capabilities(struct shard *shard, const struct c
 }
 
 static struct order *order_of(struct shard *shard, struct child *child) {
-    assert(child_of_seat(child->seat) == child);
+    assert(child_of_stub(child->stub) == child);
     size_t bytes = strlen(child->record->name);
-    struct order *order = order_create(shard, ORDER_REGISTER, child->seat->name);
+    struct order *order = order_create(shard, ORDER_REGISTER, child->stub->name);
     if (!order)
         return NULL;
     memcpy(order->agent_id, child->record->name, bytes);
@@ -129,14 +129,14 @@ static uint64_t target_of(const struct child *child, const struct parcel *parcel
 // process has. Starts of sessions are exempt as long as there will be a next process. Without memory none is exempt.
 static void save_pending(const struct child *child, bool waiting, struct order *order) {
     const struct child_ops *ops = child->ops;
-    const struct peer *seat = child->seat;
-    const struct outbox *outbox = &seat->connection.outbox;
-    size_t others = ops->others(seat, waiting, NULL, 0);
+    const struct peer *stub = child->stub;
+    const struct outbox *outbox = &stub->connection.outbox;
+    size_t others = ops->others(stub, waiting, NULL, 0);
     size_t room = others + outbox->count;
     order->exempt_ids = room ? memory_take(room * sizeof *order->exempt_ids) : NULL;
     if (!order->exempt_ids)
         return;
-    order->exempt_count = others ? ops->others(seat, waiting, order->exempt_ids, others) : 0;
+    order->exempt_count = others ? ops->others(stub, waiting, order->exempt_ids, others) : 0;
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         for (const struct parcel *parcel = outbox->lanes[lane].first; parcel; parcel = parcel->next)
             if (target_of(child, parcel, waiting))
@@ -148,17 +148,17 @@ static void save_pending(const struct child *child, bool waiting, struct order *
 // Notes in an order which requests are exempt at this time. The child is still there: it isn't freed before its orders
 // have come back.
 static void save_pending_now(struct shard *shard, struct order *order) {
-    // Also while the seat ends
-    const struct peer *seat = shard->peers.slots[connection_slot(order->mail.connection)];
-    assert(seat->name == order->mail.connection && child_of_seat(seat) && seat->connection.paused);
-    save_pending(child_of_seat(seat), order->requests_wait, order);
+    // Also while the stub ends
+    const struct peer *stub = shard->peers.slots[connection_slot(order->mail.connection)];
+    assert(stub->name == order->mail.connection && child_of_stub(stub) && stub->connection.paused);
+    save_pending(child_of_stub(stub), order->requests_wait, order);
 }
 
 // Submits the ORDER_REST of a child. If the child doesn't start again, no message finds it any more, and all requests
 // end, whenever they came.
 bool child_rest(struct shard *shard, struct child *child, bool waiting) {
-    assert(child->seat->connection.paused);
-    struct order *order = order_create(shard, ORDER_REST, child->seat->name);
+    assert(child->stub->connection.paused);
+    struct order *order = order_create(shard, ORDER_REST, child->stub->name);
     if (!order)
         return false;
     order->others_wait = has_sessions_alone(child);

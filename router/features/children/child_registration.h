@@ -13,7 +13,7 @@ bool child_register(struct shard *shard, struct child *child, const struct piece
 bool child_register_absent(struct shard *shard, struct child *child);
 // Makes in advance the order that will tell all shards that the child goes, as there may be no memory then. Returns
 // false without memory.
-bool child_prepare_leave(struct shard *shard, struct peer *seat);
+bool child_prepare_leave(struct shard *shard, struct peer *stub);
 // Prepares that order for a child that is freed: another child may have the record once all shards know.
 void child_leave_order(struct child *child);
 // Ends the requests that the child owes. `spare`: not those that weren't sent. Returns false without memory.

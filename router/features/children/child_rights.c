@@ -12,7 +12,7 @@
 static void filter_log_one(struct shard *shard, struct child *child, enum rule rule) {
     static const char method[] = "initialize";
     struct message message;
-    message_begin(&message, child->seat, NULL);
+    message_begin(&message, child->stub, NULL);
     message.lookup = (struct lookup){0};
     message.method_bytes = sizeof method - 1;
     memcpy(message.method, method, sizeof method);
@@ -45,7 +45,7 @@ static void filter_log(struct shard *shard, struct child *child, uint32_t rules)
 
 struct piece child_rights_filter(struct shard *shard, struct child *child, const struct piece *capabilities,
                                  struct text *filtered) {
-    const struct user *user = authz_user(shard, child->seat);
+    const struct user *user = authz_user(shard, child->stub);
     uint32_t rules = user ? filter_message(child, user, capabilities, filtered) : 0;
     assert(child->settings->protocol == CHILD_HERMES);
     filter_log(shard, child, rules);
@@ -59,7 +59,7 @@ static bool is_same(const struct piece *piece, const struct capabilities *capabi
 // Returns the capabilities in the answer of a child's agent; type JSON_NONE: there are none to limit.
 static struct json_item offered_by(const struct child *child, const struct agent *agent) {
     struct json_item capabilities = {0};
-    bool is_known = agent && agent->answer && agent->registrant->connection == child->seat->name;
+    bool is_known = agent && agent->answer && agent->registrant->connection == child->stub->name;
     if (is_known && child->settings->protocol == CHILD_HERMES && !child->of)
         capabilities = json_member((const uint8_t *)agent->answer->text, capabilities_span(agent->answer),
                                    "capabilities");
@@ -71,7 +71,7 @@ static struct json_item offered_by(const struct child *child, const struct agent
 void child_rights_review(struct shard *shard, struct child *child) {
     const char *name = child->record->name;
     const struct agent *agent = agents_find(&shard->agents, name, strlen(name));
-    const struct user *user = authz_user(shard, child->seat);
+    const struct user *user = authz_user(shard, child->stub);
     struct json_item capabilities = offered_by(child, agent);
     if (!user || capabilities.type == JSON_NONE)
         return;

@@ -19,7 +19,7 @@
 enum { KEEPER_PAUSE_MS = 20 };
 
 static void begin_afresh(struct shard *shard, struct child *child) {
-    wheel_disarm(&child->seat->cold->timer);
+    wheel_disarm(&child->stub->cold->timer);
     child->serial++;
     child->after = CHILD_AFTER_END;
     child->running_ms = 0;
@@ -28,8 +28,8 @@ static void begin_afresh(struct shard *shard, struct child *child) {
         child->era_probed = false;
     child->is_reading = child->input_gone = child->is_shut = false;
     own_requests_forget(&child->own);
-    unit_begin(&child->seat->unit);
-    assert(!child->seat->partial && child->seat->connection.paused);
+    unit_begin(&child->stub->unit);
+    assert(!child->stub->partial && child->stub->connection.paused);
     assert(outbox_empty(&child->hub_outbox));
     child_set_state(child, CHILD_STARTING);
     stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CHILDREN, CHILDREN_COUNT_STARTED));
@@ -43,7 +43,7 @@ static bool has_place(const struct child *child) {
 
 void child_start(struct shard *shard, struct child *child) {
     int in, out;
-    assert(child->seat->connection.socket < 0 && !child->orders);
+    assert(child->stub->connection.socket < 0 && !child->orders);
     if (shard->phase != HUB_SERVING || !has_place(child))
         return;
     begin_afresh(shard, child);
@@ -59,20 +59,20 @@ void child_start(struct shard *shard, struct child *child) {
         return;
     }
     child_note_process(child, true);
-    connection_set_sockets(&child->seat->connection, out, in);
+    connection_set_sockets(&child->stub->connection, out, in);
     child_wake_after(shard, child, child->settings->start_ms);
 }
 
 void child_begin(struct shard *shard, struct child *child) {
     assert(!child->orders && !child->has_process);
     child_set_state(child, CHILD_IDLE);
-    if (!child_is_on_demand(child) || child->is_wanted || !outbox_empty(&child->seat->connection.outbox))
+    if (!child_is_on_demand(child) || child->is_wanted || !outbox_empty(&child->stub->connection.outbox))
         child_start(shard, child);
 }
 
-void child_wanted(struct shard *shard, struct peer *seat) {
-    struct child *child = child_of_seat(seat);
-    assert(seat->connection.paused);
+void child_wanted(struct shard *shard, struct peer *stub) {
+    struct child *child = child_of_stub(stub);
+    assert(stub->connection.paused);
     if (child)
         child_touch(child);
     if (child && child->state == CHILD_IDLE && !child->orders)
@@ -84,7 +84,7 @@ void child_started(struct shard *shard, struct child *child, int32_t process) {
     atomic_store_explicit(&child->record->process, process, memory_order_relaxed);
     if (child->state != CHILD_STARTING)
         return;
-    connection_receive(&child->seat->connection, shard->io); // not before: output would come too early
+    connection_receive(&child->stub->connection, shard->io); // not before: output would come too early
     bool is_hermes = child->of ? child->settings->protocol == CHILD_HERMES || child->reopens
                                : child->settings->protocol != CHILD_PLAIN;
     if (is_hermes)
@@ -112,7 +112,7 @@ static bool show_first(struct shard *shard, struct child *child) {
 
 void child_ready(struct shard *shard, struct child *child, const struct piece *capabilities,
                  const struct piece *answer) {
-    struct peer *seat = child->seat;
+    struct peer *stub = child->stub;
     assert(child->state == CHILD_STARTING || child->state == CHILD_GREETING);
     bool is_offer = child->of && capabilities; // the capabilities count for the stand-in
     if (!child_register(shard, is_offer ? child->of : child, capabilities, answer, false) ||
@@ -120,12 +120,12 @@ void child_ready(struct shard *shard, struct child *child, const struct piece *c
         child_fail(shard, child, CHILD_FAULT_MEMORY, 0);
         return;
     }
-    wheel_disarm(&seat->cold->timer);
+    wheel_disarm(&stub->cold->timer);
     child_set_state(child, CHILD_RUNNING);
     child->running_ms = shard_now_ms(shard);
-    seat->connection.paused = false;
-    if (list_empty(&seat->to_send) && !outbox_empty(&seat->connection.outbox))
-        list_append(&shard->to_send, &seat->to_send);
+    stub->connection.paused = false;
+    if (list_empty(&stub->to_send) && !outbox_empty(&stub->connection.outbox))
+        list_append(&shard->to_send, &stub->to_send);
     if (child->settings->idle_ms && child_is_on_demand(child))
         child_wake_after(shard, child, child->settings->idle_ms);
 }
@@ -260,10 +260,10 @@ void child_withdraw(struct shard *shard, struct child *child) {
         send_release(shard, parcel);
 }
 
-// Sends the parcels of hub_outbox. Parcels in the seat's queue wait.
+// Sends the parcels of hub_outbox. Parcels in the stub's queue wait.
 void child_send_on(struct shard *shard, struct child *child) {
     assert(shard->index == 0);
-    struct connection *connection = &child->seat->connection;
+    struct connection *connection = &child->stub->connection;
     struct parcel_list done;
     if (connection->send_op || connection->ending || connection->out < 0)
         return;
@@ -283,13 +283,13 @@ void child_send_on(struct shard *shard, struct child *child) {
 void child_send(struct shard *shard, struct child *child, struct text *body) {
     bool room = !body->failed && child->hub_outbox.bytes + body->length <= HUB_OUTBOX_BYTES_MAX;
     struct parcel *parcel = room ? parcel_from_text(&shard->parcels, body->bytes, body->length) : NULL;
-    assert(child->seat->connection.paused);
+    assert(child->stub->connection.paused);
     if (!parcel) {
         text_deinit(body);
         child_fail(shard, child, room ? CHILD_FAULT_MEMORY : CHILD_FAULT_SLOW, 0);
         return;
     }
-    parcel_encode(parcel, child->seat->transport->codec.wire);
+    parcel_encode(parcel, child->stub->transport->codec.wire);
     outbox_add(&child->hub_outbox, parcel);
     child_touch(child);
     child_send_on(shard, child);
@@ -314,7 +314,7 @@ void child_initialize(struct shard *shard, struct child *child) {
     uint64_t id = own_requests_begin(&child->own);
     text_init(&body);
     if (child->reopens)
-        child->ops->put_reopening(child->seat, &body, id);
+        child->ops->put_reopening(child->stub, &body, id);
     else if (child->settings->protocol == CHILD_MCP)
         mcp_put_initialize(&body, id, child->settings->asks_clients);
     else

@@ -31,9 +31,9 @@ static struct child *children_find(const struct children *children, const char *
 
 // --- The configuration
 
-// Gives a child's seat the user that the section names, or none.
-static void identify(struct shard *shard, struct peer *seat, const struct child_settings *settings) {
-    struct identity *identity = identity_of(seat);
+// Gives a child's stub the user that the section names, or none.
+static void identify(struct shard *shard, struct peer *stub, const struct child_settings *settings) {
+    struct identity *identity = identity_of(stub);
     const struct users *users = shard->settings->users;
     assert(!identity == !users);
     if (!identity)
@@ -42,21 +42,21 @@ static void identify(struct shard *shard, struct peer *seat, const struct child_
     identity->user = settings->user ? users_by_name(users, settings->user, strlen(settings->user)) : NULL;
 }
 
-static struct child *take_seat(struct shard *shard, struct child *child,
+static struct child *take_stub(struct shard *shard, struct child *child,
                                const struct child_settings *settings) {
     assert(shard->index == 0);
     struct children *children = children_of(shard);
-    child->seat = peer_open_seat(shard, settings->lines ? children->ops->lines : children->ops->framed);
-    struct peer_cold *cold = child->seat ? peer_take_cold(shard, child->seat) : NULL;
-    struct child_peer *own = cold ? child_peer_take(shard, child->seat) : NULL;
+    child->stub = peer_open_stub(shard, settings->lines ? children->ops->lines : children->ops->framed);
+    struct peer_cold *cold = child->stub ? peer_take_cold(shard, child->stub) : NULL;
+    struct child_peer *own = cold ? child_peer_take(shard, child->stub) : NULL;
     bool taken = own && (!shard->settings->users || identity_take(shard, cold, -1)) &&
-                 child_prepare_leave(shard, child->seat);
-    if (child->seat && !taken)
-        peer_close(shard, child->seat, COUNT_CLOSED_NO_MEMORY);
+                 child_prepare_leave(shard, child->stub);
+    if (child->stub && !taken)
+        peer_close(shard, child->stub, COUNT_CLOSED_NO_MEMORY);
     if (!taken)
         return NULL;
     own->child = child;
-    identify(shard, child->seat, settings);
+    identify(shard, child->stub, settings);
     return child;
 }
 
@@ -82,7 +82,7 @@ static struct child *create(struct shard *shard, const struct child_settings *se
     assert(children_of(shard) && !children_of(shard)->closing);
     struct child_record *record = take_record(shard, settings, number);
     struct child *child = record ? memory_take_zeroed(1, sizeof *child) : NULL;
-    if (!child || !take_seat(shard, child, settings)) {
+    if (!child || !take_stub(shard, child, settings)) {
         memory_give(child);
         return NULL;
     }
@@ -136,7 +136,7 @@ enum { CHAIN_MAX = 4 };
 // Returns the depth of an instance (struct child) that this connection is to have.
 static uint32_t depth_for(const struct children *children, uint64_t user) {
     for (const struct child *child = children->first; child; child = child->next)
-        if (child->of && child->seat->name == user)
+        if (child->of && child->stub->name == user)
             return child->depth + 1;
     return 0;
 }
@@ -156,7 +156,7 @@ struct child *children_add_instance(struct shard *shard, struct child *stand_in,
         return NULL;
     child->user = user;
     child->depth = depth;
-    child->seat->cold->cancel_ends = settings->protocol == CHILD_MCP;
+    child->stub->cold->cancel_ends = settings->protocol == CHILD_MCP;
     atomic_store_explicit(&stand_in->record->instances, ++stand_in->instances, memory_order_relaxed);
     return child;
 }
@@ -172,7 +172,7 @@ struct child *children_add_modern(struct shard *shard, struct child *first) {
     if (!child)
         return NULL;
     child->modern = true;
-    child->seat->cold->cancel_ends = true;
+    child->stub->cold->cancel_ends = true;
     first->other = child;
     first->instances++;
     child_show_era(child, MCP_MODERN);
@@ -225,7 +225,7 @@ static void children_configure(struct shard *shard) {
         while (settings && strcmp(settings->name, child->settings->name) != 0)
             settings = settings->next;
         if (is_asked_for(child, settings)) {
-            identify(shard, child->seat, settings);
+            identify(shard, child->stub, settings);
             configure_one(shard, child, settings);
             if (shard->settings->users)
                 child_rights_review(shard, child);

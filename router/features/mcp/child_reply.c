@@ -19,7 +19,7 @@ static bool fill(struct buffer *buffer, struct text *body) {
 
 struct buffer *child_reply_frame(struct shard *shard, struct child *child, struct text *body,
                                  struct unit *unit, struct frame *frame) {
-    assert(shard->index == connection_shard(child->seat->name));
+    assert(shard->index == connection_shard(child->stub->name));
     uint32_t bytes = body->failed ? 0 : (uint32_t)body->length;
     struct buffer *buffer = bytes ? buffer_take_sized(&shard->buffers, bytes) : NULL;
     if (!fill(buffer, body)) {
@@ -38,8 +38,8 @@ void child_reply_send(struct shard *shard, struct child *child, struct text *bod
     struct buffer *buffer = child_reply_frame(shard, child, body, &unit, &frame);
     if (!buffer)
         return;
-    if (child->seat->state == PEER_OPEN)
-        route_frame(shard, child->seat, &frame, NULL);
+    if (child->stub->state == PEER_OPEN)
+        route_frame(shard, child->stub, &frame, NULL);
     buffer_drop(buffer);
 }
 
@@ -103,7 +103,7 @@ void child_reply_refuse_parcel(struct shard *shard, struct child *child, struct 
                            : error == ERROR_METHOD_NOT_FOUND ? COUNT_DROP_NO_ROUTE
                                                              : COUNT_DROP_TARGET_GONE;
     if (!hub_id)
-        drop_one(shard, counter, child->seat->name, parcel->bytes);
+        drop_one(shard, counter, child->stub->name, parcel->bytes);
     send_release(shard, parcel);
     if (!hub_id)
         return;

@@ -33,8 +33,8 @@ enum mcp_gauge { MCP_GAUGE_CHILDREN, MCP_GAUGES };
 enum { SHOWN_BYTES = 200, SHOWN_PAUSE_MS = 1000 };
 
 static struct child *child_at(const struct peer *peer) {
-    assert(child_of_seat(peer));
-    return child_of_seat(peer);
+    assert(child_of_stub(peer));
+    return child_of_stub(peer);
 }
 
 // --- Unreadable output
@@ -153,7 +153,7 @@ static void take_mcp_answer(struct shard *shard, struct child *child, const stru
         child_fail(shard, child, CHILD_FAULT_MEMORY, 0);
         return;
     }
-    if (child->seat->state != PEER_OPEN) // the server couldn't be told that the session is open
+    if (child->stub->state != PEER_OPEN) // the server couldn't be told that the session is open
         return;
     struct piece answer = {body + value.at, value.bytes};
     child_ready(shard, child, NULL, ok ? &answer : NULL);
@@ -167,14 +167,14 @@ static void take_else_early(struct shard *shard, struct child *child, const stru
     if (lookup->kind == BODY_REQUEST)
         refuse_early(shard, child, body, lookup->value[KEY_ID]);
     else
-        drop_one(shard, COUNT_DROP_REFUSED, child->seat->name, bytes);
+        drop_one(shard, COUNT_DROP_REFUSED, child->stub->name, bytes);
 }
 
 static void take_early(struct shard *shard, struct child *child, const uint8_t *body, uint32_t bytes) {
     struct lookup lookup;
     lookup_body(&lookup, body, bytes, shard_limits(shard)->id_bytes_max);
     if (lookup.verdict != LOOKUP_GOOD)
-        child_unreadable(shard, child->seat, body, bytes);
+        child_unreadable(shard, child->stub, body, bytes);
     else if (!child_answers_own(child, &lookup, body))
         take_else_early(shard, child, &lookup, body, bytes);
     else if (child->reopens)
@@ -250,63 +250,63 @@ static void child_take(struct shard *shard, struct peer *peer, struct frame *fra
 
 // --- The process that has a message
 
-static bool child_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
-    const struct child *child = child_of_seat(seat);
+static bool child_divert(struct shard *shard, struct peer *stub, struct parcel *parcel) {
+    const struct child *child = child_of_stub(stub);
     if (!child || child->of)
         return false;
     if (!child_is_stand_in(child))
-        return mcp_divert(shard, seat, parcel);
-    per_client_divert(shard, seat, parcel);
+        return mcp_divert(shard, stub, parcel);
+    per_client_divert(shard, stub, parcel);
     return true;
 }
 
-static struct peer *child_forget(struct shard *shard, struct peer *seat, uint64_t hub_id,
+static struct peer *child_forget(struct shard *shard, struct peer *stub, uint64_t hub_id,
                                  bool is_long_lived) {
-    const struct child *child = child_of_seat(seat);
+    const struct child *child = child_of_stub(stub);
     if (child && child_is_stand_in(child))
-        return per_client_forget(shard, seat, hub_id, is_long_lived);
-    return mcp_forget(shard, seat, hub_id, is_long_lived);
+        return per_client_forget(shard, stub, hub_id, is_long_lived);
+    return mcp_forget(shard, stub, hub_id, is_long_lived);
 }
 
-// Sends a cancel to the process that has the request, which may be another peer than the seat. Returns whether the
+// Sends a cancel to the process that has the request, which may be another peer than the stub. Returns whether the
 // request was still in a queue: the request has ended then, though its source waits for an answer.
-static bool child_cancel(struct shard *shard, struct peer *seat, struct parcel *parcel, bool is_long_lived) {
+static bool child_cancel(struct shard *shard, struct peer *stub, struct parcel *parcel, bool is_long_lived) {
     uint64_t hub_id = parcel->hub_id;
-    struct peer *peer = child_forget(shard, seat, hub_id, is_long_lived);
+    struct peer *peer = child_forget(shard, stub, hub_id, is_long_lived);
     if (!peer) {
         send_release(shard, parcel);
         return false;
     }
     bool was_queued = cancel_at_peer(shard, peer, parcel);
     if (was_queued && is_long_lived)
-        child_forget(shard, seat, hub_id, false);
+        child_forget(shard, stub, hub_id, false);
     return was_queued;
 }
 
-static void child_restarts(struct shard *shard, struct peer *seat) {
-    if (child_of_seat(seat)->modern)
-        mcp_modern_restart(shard, seat);
+static void child_restarts(struct shard *shard, struct peer *stub) {
+    if (child_of_stub(stub)->modern)
+        mcp_modern_restart(shard, stub);
     else
-        per_client_restart(shard, seat);
+        per_client_restart(shard, stub);
 }
 
 // Writes the hub ids of requests that another process has. `waiting`: also of requests that wait for the session of the
 // next process. Returns how many there are.
-static size_t child_others(const struct peer *seat, bool waiting, uint64_t *hub_ids, size_t room) {
-    size_t count = mcp_modern_others(seat, hub_ids, room);
+static size_t child_others(const struct peer *stub, bool waiting, uint64_t *hub_ids, size_t room) {
+    size_t count = mcp_modern_others(stub, hub_ids, room);
     assert(hub_ids || room == 0);
     if (!waiting)
         return count;
     size_t used = count < room ? count : room;
-    return count + mcp_waiting(seat, hub_ids ? hub_ids + used : NULL, room - used);
+    return count + mcp_waiting(stub, hub_ids ? hub_ids + used : NULL, room - used);
 }
 
-// Handles the end of a seat. Returns false if the seat has no child any more: the seat ends as any peer then.
-static bool child_ended(struct shard *shard, struct peer *seat) {
-    assert(seat->state != PEER_OPEN);
-    if (!child_of_seat(seat))
+// Handles the end of a stub. Returns false if the stub has no child any more: the stub ends as any peer then.
+static bool child_ended(struct shard *shard, struct peer *stub) {
+    assert(stub->state != PEER_OPEN);
+    if (!child_of_stub(stub))
         return false;
-    child_seat_ended(shard, seat);
+    child_stub_ended(shard, stub);
     return true;
 }
 

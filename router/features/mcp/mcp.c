@@ -50,12 +50,12 @@ static void note_absence(struct shard *shard, struct mcp *mcp) {
     memory_give(connections);
 }
 
-void mcp_close(struct shard *shard, struct peer *seat) {
-    struct mcp *mcp = mcp_of_seat(seat);
-    bool is_removed = seat->leave_order && seat->leave_order->removed && !children_of(shard)->closing;
+void mcp_close(struct shard *shard, struct peer *stub) {
+    struct mcp *mcp = mcp_of_stub(stub);
+    bool is_removed = stub->leave_order && stub->leave_order->removed && !children_of(shard)->closing;
     if (mcp && is_removed && mcp->era == MCP_LEGACY)
         note_absence(shard, mcp);
-    mcp_server_state_give(shard, seat);
+    mcp_server_state_give(shard, stub);
 }
 
 // --- The session
@@ -187,7 +187,7 @@ static void notify_replaced(struct shard *shard, struct child *child, struct mcp
 }
 
 void mcp_opened(struct shard *shard, struct child *child) {
-    struct mcp *mcp = mcp_of_seat(child->seat);
+    struct mcp *mcp = mcp_of_stub(child->stub);
     assert(mcp && mcp->answer);
     struct parcel_list waiting;
     parcel_list_init(&waiting);
@@ -199,7 +199,7 @@ void mcp_opened(struct shard *shard, struct child *child) {
         mcp_modern_retire(shard, child);
     notify_replaced(shard, child, mcp);
     for (struct parcel *parcel; (parcel = parcel_list_take(&waiting));)
-        send_queue(shard, child->seat, parcel); // which diverts the parcel again
+        send_queue(shard, child->stub, parcel); // which diverts the parcel again
 }
 
 // --- Messages of clients
@@ -218,7 +218,7 @@ static void wait_for_opening(struct shard *shard, struct child *child, struct mc
     parcel->mail.detail = (uint8_t)version; // the body can't be read any more
     parcel_list_append(&mcp->waiting, parcel);
     child->is_wanted = true;
-    child_wanted(shard, child->seat);
+    child_wanted(shard, child->stub);
 }
 
 // Answers a client's initialize, or keeps the request until the session is open. Takes the parcel, and returns true.
@@ -280,9 +280,9 @@ static bool divert_call(struct shard *shard, struct child *child, struct mcp *mc
     return false;
 }
 
-bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
-    assert(connection_shard(seat->name) == shard->index);
-    struct child *child = child_of_seat(seat);
+bool mcp_divert(struct shard *shard, struct peer *stub, struct parcel *parcel) {
+    assert(connection_shard(stub->name) == shard->index);
+    struct child *child = child_of_stub(stub);
     if (!child || !parcel->note)
         return false;
     struct mcp *mcp = mcp_server_state(shard, child);
@@ -329,7 +329,7 @@ static bool take_notification(struct shard *shard, struct child *child, struct m
     }
     if (!child->modern && progress && mcp_modern_requested(child, progress)) {
         stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
-        drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, child->seat->name, message->frame->body.bytes);
+        drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, child->stub->name, message->frame->body.bytes);
         return true;
     }
     if (mcp->era == MCP_MODERN && mcp_request_ids_notify(shard, child, NULL, message)) {
@@ -422,7 +422,7 @@ static bool take_request(struct shard *shard, struct child *child, struct mcp *m
     enum mcp_method kind = mcp_method(method, bytes);
     const char *reason = refusal_of(child, kind);
     if (kind == MCP_PING)
-        reply_result(shard, child->seat, message_reply_to(message), "{}", 2);
+        reply_result(shard, child->stub, message_reply_to(message), "{}", 2);
     else if (reason)
         refuse_request(shard, message, reason);
     else
@@ -445,13 +445,13 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp *mcp,
 static bool take_response(struct shard *shard, struct child *child, struct mcp *mcp,
                           const struct message *message) {
     uint64_t hub_id = mcp_request_ids_answered(message);
-    assert(message->peer == child->seat);
+    assert(message->peer == child->stub);
     if (message->lookup.verdict == LOOKUP_GOOD && child_answers_own(child, &message->lookup, message->body))
         return true; // the response to a request of the hub's own
     // The other process alone may answer
     if (hub_id && !child->modern && mcp_modern_requested(child, hub_id)) {
         stats_count(&shard->stats, COUNT_RESPONSES_RECEIVED);
-        drop_one(shard, COUNT_DROP_RESPONSE_FOREIGN, child->seat->name, message->frame->body.bytes);
+        drop_one(shard, COUNT_DROP_RESPONSE_FOREIGN, child->stub->name, message->frame->body.bytes);
         return true;
     }
     if (hub_id && mcp_abandoned_end(&mcp->users, hub_id))
@@ -469,11 +469,11 @@ static bool take_response(struct shard *shard, struct child *child, struct mcp *
 
 bool mcp_take(struct shard *shard, struct child *child, const struct frame *frame,
               struct exchange *exchange) {
-    struct mcp *mcp = mcp_of_seat(child->seat);
+    struct mcp *mcp = mcp_of_stub(child->stub);
     struct message message;
     if (!mcp)
         return false;
-    message_begin(&message, child->seat, exchange);
+    message_begin(&message, child->stub, exchange);
     message.frame = frame;
     message.body = frame_body(frame);
     validate_look_up(shard, &message);
@@ -497,13 +497,13 @@ static bool forget_waiting(struct shard *shard, struct mcp *mcp, uint64_t hub_id
     return true;
 }
 
-size_t mcp_waiting(const struct peer *seat, uint64_t *hub_ids, size_t room) {
-    const struct child *child = child_of_seat(seat);
+size_t mcp_waiting(const struct peer *stub, uint64_t *hub_ids, size_t room) {
+    const struct child *child = child_of_stub(stub);
     bool is_mcp = child && child->newest && child->newest->protocol == CHILD_MCP;
-    bool goes_on = child && mcp_of_seat(seat) && (is_mcp || child->removed);
+    bool goes_on = child && mcp_of_stub(stub) && (is_mcp || child->removed);
     size_t count = 0;
     assert(hub_ids || room == 0);
-    for (const struct parcel *parcel = goes_on ? mcp_of_seat(seat)->waiting.first : NULL; parcel;
+    for (const struct parcel *parcel = goes_on ? mcp_of_stub(stub)->waiting.first : NULL; parcel;
          parcel = parcel->next) {
         if (count < room)
             hub_ids[count] = parcel->hub_id;
@@ -515,24 +515,24 @@ size_t mcp_waiting(const struct peer *seat, uint64_t *hub_ids, size_t room) {
 // Ends a cancelled request. If the process has the request, the request is abandoned: the process may still ask
 // something because of it.
 static void forget_request(struct shard *shard, struct child *child, uint64_t hub_id) {
-    assert(hub_id && mcp_of_seat(child->seat));
-    bool is_found = child_is_up(child) && !outbox_has(&child->seat->connection.outbox, hub_id);
+    assert(hub_id && mcp_of_stub(child->stub));
+    bool is_found = child_is_up(child) && !outbox_has(&child->stub->connection.outbox, hub_id);
     if (is_found)
         mcp_request_ids_abandon(shard, child, hub_id);
     else
         mcp_request_ids_end(child, hub_id);
 }
 
-struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool is_long_lived) {
-    struct child *child = child_of_seat(seat), *other = child ? mcp_modern_requested(child, hub_id) : NULL;
-    struct mcp *mcp = other ? mcp_of_seat(other->seat) : mcp_of_seat(seat);
+struct peer *mcp_forget(struct shard *shard, struct peer *stub, uint64_t hub_id, bool is_long_lived) {
+    struct child *child = child_of_stub(stub), *other = child ? mcp_modern_requested(child, hub_id) : NULL;
+    struct mcp *mcp = other ? mcp_of_stub(other->stub) : mcp_of_stub(stub);
     if (mcp && forget_waiting(shard, mcp, hub_id))
         return NULL;
     if (mcp && child && (!other || !is_long_lived))
         forget_request(shard, other ? other : child, hub_id);
     if (other)
         mcp_modern_retire(shard, child);
-    return other ? other->seat : seat;
+    return other ? other->stub : stub;
 }
 
 // --- Users
@@ -557,7 +557,7 @@ void mcp_user_left(struct shard *shard, uint64_t connection) {
         child_absence_forget(&children_of(shard)->absences, &shard->quota, connection);
     for (struct child *child = children_of(shard) ? children_of(shard)->first : NULL; child;
          child = child->next) {
-        struct mcp *mcp = mcp_of_seat(child->seat);
+        struct mcp *mcp = mcp_of_stub(child->stub);
         struct mcp_user *user = mcp ? mcp_user_find(&mcp->users, connection) : NULL;
         if (!user)
             continue;
@@ -584,7 +584,7 @@ static uint32_t count_users(const struct mcp_users *users) {
 void mcp_survey(struct shard *shard) {
     for (const struct child *child = children_of(shard) ? children_of(shard)->first : NULL; child;
          child = child->next) {
-        const struct mcp *mcp = mcp_of_seat(child->seat);
+        const struct mcp *mcp = mcp_of_stub(child->stub);
         if (mcp && child->record && !child_is_stand_in(child))
             atomic_store_explicit(&child->record->clients, count_users(&mcp->users), memory_order_relaxed);
     }

@@ -14,21 +14,21 @@ bool mcp_open(struct shard *shard, struct child *child, const struct lookup *ans
 // lists, and queues the requests that have waited.
 void mcp_opened(struct shard *shard, struct child *child);
 // Takes a peer's message to the server before the message is queued. Returns whether the parcel was taken.
-bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel);
-// Forgets a cancelled request with this hub id, which has ended unless `is_long_lived`. Returns the seat of the process
-// that has the request: `seat`, or the seat to which the request was diverted. Returns NULL if no process has the
+bool mcp_divert(struct shard *shard, struct peer *stub, struct parcel *parcel);
+// Forgets a cancelled request with this hub id, which has ended unless `is_long_lived`. Returns the stub of the process
+// that has the request: `stub`, or the stub to which the request was diverted. Returns NULL if no process has the
 // request.
-struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool is_long_lived);
+struct peer *mcp_forget(struct shard *shard, struct peer *stub, uint64_t hub_id, bool is_long_lived);
 // Writes the hub ids of requests that wait for the next session, if the next process may have a session: as many as
 // there is room for. Returns how many there are.
-size_t mcp_waiting(const struct peer *seat, uint64_t *hub_ids, size_t room);
+size_t mcp_waiting(const struct peer *stub, uint64_t *hub_ids, size_t room);
 // Takes a message of the server before the message is routed. The message may be a member of an array. Returns whether
 // the message was taken.
 bool mcp_take(struct shard *shard, struct child *child, const struct frame *frame, struct exchange *exchange);
 // Forgets a connection that has gone, and that may have used servers.
 void mcp_user_left(struct shard *shard, uint64_t connection);
-// Frees the state of a seat whose child has gone. If the section was removed, keeps which clients are to be told when a
+// Frees the state of a stub whose child has gone. If the section was removed, keeps which clients are to be told when a
 // section has the name again.
-void mcp_close(struct shard *shard, struct peer *seat);
+void mcp_close(struct shard *shard, struct peer *stub);
 // Writes to each child's record how many clients the process has.
 void mcp_survey(struct shard *shard);

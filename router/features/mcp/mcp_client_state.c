@@ -124,15 +124,15 @@ static void put_request(struct text *body, const struct server_request *request,
 // Sends a request of the hub's own, which is bound to this process: the next process is told anew.
 static void send_request(void *context, const char *value, size_t bytes) {
     const struct server_request *request = context;
-    struct peer *seat = request->child->seat;
+    struct peer *stub = request->child->stub;
     struct text body;
     assert(value && bytes <= MCP_URI_BYTES_MAX);
     if (request->child->state != CHILD_RUNNING)
         return;
-    bool room = request->first ? queue_limit_has_room_for_urgent(request->shard, seat)
-                               : queue_limit_has_room(request->shard, seat);
+    bool room = request->first ? queue_limit_has_room_for_urgent(request->shard, stub)
+                               : queue_limit_has_room(request->shard, stub);
     if (!room) {
-        drop_one(request->shard, COUNT_DROP_OVERLOADED, seat->name, bytes);
+        drop_one(request->shard, COUNT_DROP_OVERLOADED, stub->name, bytes);
         return;
     }
     put_request(&body, request, value, bytes);
@@ -140,12 +140,12 @@ static void send_request(void *context, const char *value, size_t bytes) {
         body.failed ? NULL : parcel_from_text(&request->shard->parcels, body.bytes, body.length);
     if (!parcel) {
         text_deinit(&body);
-        drop_one(request->shard, COUNT_DROP_NO_MEMORY, seat->name, bytes);
+        drop_one(request->shard, COUNT_DROP_NO_MEMORY, stub->name, bytes);
         return;
     }
     if (request->first)
         parcel->lane = LANE_URGENT;
-    send_queue_bound(request->shard, seat, parcel);
+    send_queue_bound(request->shard, stub, parcel);
 }
 
 void mcp_client_state_send(struct shard *shard, struct child *child, const struct mcp *mcp) {
@@ -184,40 +184,40 @@ void mcp_client_state_leave(struct shard *shard, struct child *child, struct mcp
 
 struct mcp *mcp_server_state(struct shard *shard, const struct child *child) {
     assert(shard->index == 0);
-    struct mcp *mcp = mcp_of_seat(child->seat);
+    struct mcp *mcp = mcp_of_stub(child->stub);
     if (mcp)
         return mcp;
     mcp = quota_take_zeroed(&shard->quota, 1, sizeof *mcp);
     if (!mcp)
         return NULL;
-    peer_keep(child->seat, FEATURE_MCP, mcp);
+    peer_keep(child->stub, FEATURE_MCP, mcp);
     mcp_users_init(&mcp->users, &shard->hub->settings.secrets.tables, &shard->quota);
     parcel_list_init(&mcp->waiting);
     mcp->era = child->modern ? MCP_MODERN : MCP_LEGACY;
     mcp->record = child->record;
-    mcp->cancel_ended = child->seat->cold->cancel_ends;
-    child->seat->cold->cancel_ends |= !child_is_stand_in(child);
+    mcp->cancel_ended = child->stub->cold->cancel_ends;
+    child->stub->cold->cancel_ends |= !child_is_stand_in(child);
     return mcp;
 }
 
 struct mcp_users *mcp_server_state_users(const struct child *child, struct mcp *mcp) {
-    assert(mcp_of_seat(child->seat) == mcp);
+    assert(mcp_of_stub(child->stub) == mcp);
     if (mcp->serial != child->serial)
         mcp_abandoned_forget(&mcp->users);
     mcp->serial = child->serial;
     return &mcp->users;
 }
 
-void mcp_server_state_give(struct shard *shard, struct peer *seat) {
-    struct mcp *mcp = mcp_of_seat(seat);
+void mcp_server_state_give(struct shard *shard, struct peer *stub) {
+    struct mcp *mcp = mcp_of_stub(stub);
     if (!mcp)
         return;
-    seat->cold->cancel_ends = mcp->cancel_ended;
+    stub->cold->cancel_ends = mcp->cancel_ended;
     for (struct parcel *parcel; (parcel = parcel_list_take(&mcp->waiting));)
         send_release(shard, parcel);
     mcp_users_deinit(&mcp->users);
     capabilities_drop(&shard->quota, mcp->answer);
     capabilities_drop(&shard->quota, mcp->opening);
-    peer_keep(seat, FEATURE_MCP, NULL);
+    peer_keep(stub, FEATURE_MCP, NULL);
     quota_give(&shard->quota, mcp);
 }

@@ -9,14 +9,14 @@
 
 // --- The server's state
 
-// The state of a seat: of an MCP server that clients share, of its process for the modern era, or of a user's own
+// The state of a stub: of an MCP server that clients share, of its process for the modern era, or of a user's own
 // instance. A stand-in (per_client.c) uses `users` alone.
 struct mcp {
     struct mcp_users users;
     const struct child_record *record; // the child's record
     uint32_t serial;                   // child.serial of the process that has the abandoned requests
     enum mcp_era era;
-    bool cancel_ended;           // the seat's cancel_ends before this state was made (peer_cold.h)
+    bool cancel_ended;           // the stub's cancel_ends before this state was made (peer_cold.h)
     struct capabilities *answer; // the result of initialize, in the modern era its error; NULL: none yet
     struct span version; // in the legacy era: `protocolVersion` in `answer`, a JSON string; 0 bytes: none
     struct parcel_list waiting;  // requests that wait for `answer`
@@ -28,23 +28,23 @@ struct mcp {
     bool is_open; // the instance has answered that request with a session
 };
 
-// Returns the state of a seat; NULL: there is none yet, or none any more.
-static inline struct mcp *mcp_of_seat(const struct peer *seat) {
-    return peer_state(seat, FEATURE_MCP);
+// Returns the state of a stub; NULL: there is none yet, or none any more.
+static inline struct mcp *mcp_of_stub(const struct peer *stub) {
+    return peer_state(stub, FEATURE_MCP);
 }
 
-// Returns the users of a child: of the stand-in, if the child is a user's own instance. NULL: the seat has no state.
+// Returns the users of a child: of the stand-in, if the child is a user's own instance. NULL: the stub has no state.
 static inline struct mcp_users *mcp_users_of(const struct child *child) {
-    struct mcp *mcp = mcp_of_seat(child->of && !child->modern ? child->of->seat : child->seat);
+    struct mcp *mcp = mcp_of_stub(child->of && !child->modern ? child->of->stub : child->stub);
     return mcp ? &mcp->users : NULL;
 }
 
-// Returns the state of the child's seat, and makes it if there is none. Returns NULL without memory.
+// Returns the state of the child's stub, and makes it if there is none. Returns NULL without memory.
 struct mcp *mcp_server_state(struct shard *shard, const struct child *child);
 // Returns the users of a child. Forgets requests that were abandoned at an earlier process.
 struct mcp_users *mcp_server_state_users(const struct child *child, struct mcp *mcp);
-// Frees the state of a seat.
-void mcp_server_state_give(struct shard *shard, struct peer *seat);
+// Frees the state of a stub.
+void mcp_server_state_give(struct shard *shard, struct peer *stub);
 
 // Returns the version that a client's initialize names, as mcp_legacy_version.
 uint32_t mcp_client_state_version(const struct shard *shard, const struct parcel *parcel);

@@ -29,9 +29,9 @@ struct ending {
 static void end_pending(void *context, uint64_t hub_id) {
     const struct ending *ending = context;
     struct child *first = ending->child->of;
-    if (ending->spares && outbox_has(&ending->child->seat->connection.outbox, hub_id))
+    if (ending->spares && outbox_has(&ending->child->stub->connection.outbox, hub_id))
         return;
-    bool waits = first->removed && outbox_has(&ending->child->seat->connection.outbox, hub_id);
+    bool waits = first->removed && outbox_has(&ending->child->stub->connection.outbox, hub_id);
     enum error error = waits ? ERROR_AGENT_NOT_FOUND : ending->error;
     mcp_request_ids_end(ending->child, hub_id);
     if (error == ERROR_METHOD_NOT_FOUND) {
@@ -55,9 +55,9 @@ static void end_all(struct shard *shard, struct child *child, enum error error, 
         next = node->next;
         mcp_visit_requests(list_entry(node, struct mcp_user, link), end_pending, &ending);
     }
-    for (struct parcel *parcel; !spares && (parcel = outbox_take(&child->seat->connection.outbox));) {
+    for (struct parcel *parcel; !spares && (parcel = outbox_take(&child->stub->connection.outbox));) {
         if (!parcel->hub_id)
-            drop_several(shard, COUNT_DROP_TARGET_GONE, child->seat->name, parcel->bytes, parcel->frames);
+            drop_several(shard, COUNT_DROP_TARGET_GONE, child->stub->name, parcel->bytes, parcel->frames);
         send_release(shard, parcel);
     }
 }
@@ -81,8 +81,8 @@ static void count_one(void *context, uint64_t hub_id) {
     counting->count++;
 }
 
-size_t mcp_modern_others(const struct peer *seat, uint64_t *hub_ids, size_t room) {
-    const struct child *first = child_of_seat(seat);
+size_t mcp_modern_others(const struct peer *stub, uint64_t *hub_ids, size_t room) {
+    const struct child *first = child_of_stub(stub);
     const struct mcp_users *users = first && first->other ? mcp_users_of(first->other) : NULL;
     struct counting counting = {hub_ids, room, 0};
     assert(hub_ids || room == 0);
@@ -108,7 +108,7 @@ static enum error fault_of(const struct shard *shard, const struct child *first,
     bool is_closing = !first->newest || first->newest->protocol != CHILD_MCP;
     if (is_closing || first->after == CHILD_AFTER_FREE || (child && child->after == CHILD_AFTER_FREE))
         return ERROR_TARGET_DISCONNECTED;
-    return child && queue_limit_has_room(shard, child->seat) ? ERROR_NONE : ERROR_OVERLOADED;
+    return child && queue_limit_has_room(shard, child->stub) ? ERROR_NONE : ERROR_OVERLOADED;
 }
 
 void mcp_modern_divert(struct shard *shard, struct child *first, struct parcel *parcel) {
@@ -129,7 +129,7 @@ void mcp_modern_divert(struct shard *shard, struct child *first, struct parcel *
         child_reply_refuse_parcel(shard, first, parcel, fault,
                                   is_full ? mcp_request_ids_listens_max(shard) : 0);
     else
-        send_queue(shard, child->seat, parcel);
+        send_queue(shard, child->stub, parcel);
 }
 
 // --- Answers
@@ -144,7 +144,7 @@ static void give_up(struct shard *shard, struct child *child) {
 // Stops the modern process if it isn't needed. Subscriptions don't keep the process, and end with it.
 void mcp_modern_retire(struct shard *shard, struct child *first) {
     struct child *child = first->other;
-    const struct mcp *mcp = mcp_of_seat(first->seat);
+    const struct mcp *mcp = mcp_of_stub(first->stub);
     bool is_modern = first->state == CHILD_RUNNING && mcp && mcp->answer && mcp->era == MCP_MODERN;
     const struct mcp_users *users = child ? mcp_users_of(child) : NULL;
     assert(!first->of && (!child || child->of == first));
@@ -172,9 +172,9 @@ void mcp_modern_answer(struct shard *shard, struct child *child, const struct me
     mcp_modern_retire(shard, child->of);
 }
 
-void mcp_modern_restart(struct shard *shard, struct peer *seat) {
-    struct child *child = child_of_seat(seat);
-    assert(child->modern && seat->connection.paused);
+void mcp_modern_restart(struct shard *shard, struct peer *stub) {
+    struct child *child = child_of_stub(stub);
+    assert(child->modern && stub->connection.paused);
     bool was_started = child->running_ms != 0; // else the machine couldn't start the program
     bool is_mine = was_started && child->state == CHILD_ENDING && child->after == CHILD_AFTER_END;
     if (is_mine && !child->era_is_known && !child->of->no_modern) {

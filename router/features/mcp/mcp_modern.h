@@ -16,10 +16,10 @@ struct child *mcp_modern_requested(const struct child *first, uint64_t hub_id);
 void mcp_modern_answer(struct shard *shard, struct child *child, const struct message *message,
                        uint64_t hub_id);
 // Ends the requests to a modern process that has ended.
-void mcp_modern_restart(struct shard *shard, struct peer *seat);
+void mcp_modern_restart(struct shard *shard, struct peer *stub);
 // Stops the modern process if the first process has refused a session, and so speaks the modern era itself. Waits until
 // the modern process has no request in progress.
 void mcp_modern_retire(struct shard *shard, struct child *first);
-// Writes the hub ids of the requests that the modern process of a first seat has: as many as there is room for. Returns
+// Writes the hub ids of the requests that the modern process of a first stub has: as many as there is room for. Returns
 // how many there are.
-size_t mcp_modern_others(const struct peer *seat, uint64_t *hub_ids, size_t room);
+size_t mcp_modern_others(const struct peer *stub, uint64_t *hub_ids, size_t room);

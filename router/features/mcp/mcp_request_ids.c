@@ -13,7 +13,7 @@
 #include "router/routing/route.h"
 
 static struct child *first_of(const struct child *child) {
-    return child->of ? child->of : child_of_seat(child->seat);
+    return child->of ? child->of : child_of_stub(child->stub);
 }
 
 // --- Beginning and ending
@@ -74,7 +74,7 @@ bool mcp_request_ids_end(struct child *child, uint64_t hub_id) {
 
 bool mcp_request_ids_abandon(struct shard *shard, struct child *child, uint64_t hub_id) {
     assert(hub_id && shard->index == 0);
-    bool abandoned = mcp_request_abandon(mcp_server_state_users(child, mcp_of_seat(child->seat)), hub_id,
+    bool abandoned = mcp_request_abandon(mcp_server_state_users(child, mcp_of_stub(child->stub)), hub_id,
                                          shard_now_ms(shard));
     assert(!abandoned || !child->of || child->pending_count > 0);
     child->pending_count -= abandoned && child->of;
@@ -94,8 +94,8 @@ void mcp_request_ids_send(struct shard *shard, const struct child *child, const 
     const struct child *first = first_of(child);
     assert(!first->of && shard->index == 0);
     struct frame own = *frame; // route_frame signs the copy in the first child's name
-    if (first->seat->state == PEER_OPEN)
-        route_frame(shard, first->seat, &own, NULL);
+    if (first->stub->state == PEER_OPEN)
+        route_frame(shard, first->stub, &own, NULL);
 }
 
 // Sends a response that ends a subscription and names it, with the user's own id instead of the hub's. Returns false
@@ -105,7 +105,7 @@ static bool send_ended(struct shard *shard, const struct child *child, const str
     size_t bytes;
     const char *own = mcp_listener(mcp_users_of(child), hub_id, &bytes);
     const struct lookup *lookup = &message->lookup;
-    assert(message->peer == child->seat && hub_id);
+    assert(message->peer == child->stub && hub_id);
     if (!own || lookup->verdict != LOOKUP_GOOD || lookup->kind != BODY_RESPONSE)
         return false;
     struct json_item item = mcp_result_subscription(message->body, lookup);
@@ -123,10 +123,10 @@ static void send_response(struct shard *shard, const struct child *child, const 
     const struct child *first = first_of(child);
     struct message response = *message;
     assert(message->lookup.kind == BODY_RESPONSE && shard->index == 0);
-    if (first->seat->state != PEER_OPEN)
+    if (first->stub->state != PEER_OPEN)
         return;
-    struct frame frame = route_sign(shard, first->seat, message->frame);
-    response.peer = first->seat;
+    struct frame frame = route_sign(shard, first->stub, message->frame);
+    response.peer = first->stub;
     response.frame = &frame;
     events_flush(shard);
     responses_route(shard, &response);
@@ -176,8 +176,8 @@ static bool notify_ended(struct shard *shard, struct child *child, const struct 
         return true;
     }
     mcp_request_ids_end(child, hub_id);
-    if (first_of(child)->seat->state == PEER_OPEN)
-        responses_end(shard, first_of(child)->seat, message->frame, item.value, hub_id, 0);
+    if (first_of(child)->stub->state == PEER_OPEN)
+        responses_end(shard, first_of(child)->stub, message->frame, item.value, hub_id, 0);
     return true;
 }
 
@@ -209,7 +209,7 @@ bool mcp_request_ids_notify(struct shard *shard, struct child *child, const stru
     const struct mcp_user *requester = own ? mcp_request_user(users, hub_id) : NULL;
     uint32_t size = message->frame->body.bytes;
     if (!requester || requester->answers_only || (user && requester != user)) {
-        drop_one(shard, COUNT_DROP_NO_ROUTE, child->seat->name, size);
+        drop_one(shard, COUNT_DROP_NO_ROUTE, child->stub->name, size);
         return true;
     }
     struct parcel *parcel = restored(shard, message, &item, own, bytes);

@@ -32,7 +32,7 @@
 // messages. The user doesn't notice.
 
 static void per_client_session_forget(struct shard *shard, struct child *child) {
-    struct mcp *mcp = mcp_of_seat(child->seat);
+    struct mcp *mcp = mcp_of_stub(child->stub);
     assert(child->of && shard->index == 0);
     child->reopens = false;
     if (!mcp)
@@ -65,7 +65,7 @@ static void note_opening(struct shard *shard, struct child *child, const struct 
 // Notes what a user's message to its instance sets for later processes.
 static void per_client_session_note(struct shard *shard, struct child *child, struct mcp_users *users,
                                     struct mcp_user *user, const struct parcel *parcel) {
-    struct mcp *mcp = mcp_of_seat(child->seat);
+    struct mcp *mcp = mcp_of_stub(child->stub);
     assert(child->of && child->settings->protocol == CHILD_MCP);
     // The hub is opening the session anew, and its initialize is answered first: the user's message then finds the
     // session open.
@@ -74,7 +74,7 @@ static void per_client_session_note(struct shard *shard, struct child *child, st
     if (!parcel->hub_id || (is_opening && (is_modern || child_mux_method(parcel) == MCP_INITIALIZE)))
         return;
     if (is_modern) { // without sessions: the next process speaks that era
-        if (!child_is_up(child) && outbox_empty(&child->seat->connection.outbox))
+        if (!child_is_up(child) && outbox_empty(&child->stub->connection.outbox))
             per_client_session_forget(shard, child);
         return;
     }
@@ -95,7 +95,7 @@ static void per_client_session_note(struct shard *shard, struct child *child, st
 // Notes an instance's answer, if that is the answer to the user's initialize.
 static void per_client_session_answered(struct shard *shard, struct child *child, const struct lookup *lookup,
                                         uint64_t hub_id) {
-    struct mcp *mcp = mcp_of_seat(child->seat);
+    struct mcp *mcp = mcp_of_stub(child->stub);
     assert(hub_id && child->of);
     if (!mcp || !mcp->opening || hub_id != mcp->opening_id)
         return;
@@ -108,16 +108,16 @@ static void per_client_session_answered(struct shard *shard, struct child *child
 // Handles the end of an instance's process. An initialize without an answer has failed for the user, unless the request
 // is still queued for the next process.
 static void per_client_session_restart(struct shard *shard, struct child *child) {
-    const struct mcp *mcp = mcp_of_seat(child->seat);
+    const struct mcp *mcp = mcp_of_stub(child->stub);
     assert(child->of);
-    if (mcp && mcp->opening && !mcp->is_open && !outbox_has(&child->seat->connection.outbox, mcp->opening_id))
+    if (mcp && mcp->opening && !mcp->is_open && !outbox_has(&child->stub->connection.outbox, mcp->opening_id))
         per_client_session_forget(shard, child);
     child->reopens = mcp && mcp->is_open;
 }
 
 // Writes an initialize with the params of the user's own.
-void per_client_put_reopening(const struct peer *seat, struct text *body, uint64_t id) {
-    const struct mcp *mcp = mcp_of_seat(seat);
+void per_client_put_reopening(const struct peer *stub, struct text *body, uint64_t id) {
+    const struct mcp *mcp = mcp_of_stub(stub);
     assert(mcp && mcp->is_open && mcp->opening);
     text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":");
     text_number(body, (int64_t)id);
@@ -139,25 +139,25 @@ static void per_client_session_reopen(struct shard *shard, struct child *child, 
     text_init(&params);
     mcp_put_initialized(&params);
     child_send(shard, child, &params);
-    if (child->seat->state != PEER_OPEN) // the instance couldn't be told that the session is open
+    if (child->stub->state != PEER_OPEN) // the instance couldn't be told that the session is open
         return;
     child_ready(shard, child, NULL, NULL);
     if (child->state == CHILD_RUNNING)
-        mcp_client_state_send_own(shard, child, mcp_of_seat(child->seat), user);
+        mcp_client_state_send_own(shard, child, mcp_of_stub(child->stub), user);
 }
 
 // Returns the instance of a user; or NULL. The user has only the name of the instance's connection, because the
 // instance may have gone.
 static struct child *child_of(const struct shard *shard, const struct mcp_user *user) {
-    const struct peer *seat = user->served ? peer_find(shard, user->served) : NULL;
-    return seat ? child_of_seat(seat) : NULL;
+    const struct peer *stub = user->served ? peer_find(shard, user->served) : NULL;
+    return stub ? child_of_stub(stub) : NULL;
 }
 
 static struct mcp_user *user_of(const struct child *child) {
     assert(child->of && child->user);
     struct mcp_users *users = mcp_users_of(child);
     struct mcp_user *user = users ? mcp_user_find(users, child->user) : NULL;
-    return user && user->served == child->seat->name ? user : NULL;
+    return user && user->served == child->stub->name ? user : NULL;
 }
 
 // --- Messages of users
@@ -192,7 +192,7 @@ static struct child *take_instance(struct shard *shard, struct child *stand_in, 
     if (child)
         return child;
     child = children_add_instance(shard, stand_in, user->registrant.connection);
-    user->served = child ? child->seat->name : 0;
+    user->served = child ? child->stub->name : 0;
     return child;
 }
 
@@ -201,7 +201,7 @@ static struct child *take_instance(struct shard *shard, struct child *stand_in, 
 static bool is_late(const struct child *child, const struct parcel *parcel) {
     bool is_notified = child->settings->protocol == CHILD_HERMES; // commands come as notifications
     return !parcel->hub_id && !is_notified && !child_is_up(child) && child->serial > 0 &&
-           outbox_empty(&child->seat->connection.outbox);
+           outbox_empty(&child->stub->connection.outbox);
 }
 
 // Returns whether a user of a session asks for the modern era. A process speaks one era.
@@ -219,7 +219,7 @@ static enum error fault_of(const struct shard *shard, const struct child *child,
         return ERROR_AGENT_NOT_FOUND;
     if (child->after == CHILD_AFTER_FREE || is_late(child, parcel))
         return ERROR_TARGET_DISCONNECTED;
-    return queue_limit_has_room(shard, child->seat) ? ERROR_NONE : ERROR_OVERLOADED;
+    return queue_limit_has_room(shard, child->stub) ? ERROR_NONE : ERROR_OVERLOADED;
 }
 
 // Sends a copy of an event, or of a notification to the name, to all instances that run. Takes the parcel.
@@ -229,22 +229,22 @@ static void notify_all(struct shard *shard, const struct child *stand_in, struct
     for (struct child *child = children_of(shard)->first; child; child = child->next) {
         if (child->of != stand_in || child->state != CHILD_RUNNING)
             continue;
-        bool room = queue_limit_has_room(shard, child->seat);
+        bool room = queue_limit_has_room(shard, child->stub);
         struct parcel *copy = room ? parcel_copy_of(&shard->parcels, parcel) : NULL;
         is_notified = true;
         if (copy)
-            send_queue(shard, child->seat, copy);
+            send_queue(shard, child->stub, copy);
         else
-            drop_several(shard, room ? COUNT_DROP_NO_MEMORY : COUNT_DROP_OVERLOADED, child->seat->name,
+            drop_several(shard, room ? COUNT_DROP_NO_MEMORY : COUNT_DROP_OVERLOADED, child->stub->name,
                          parcel->bytes, parcel->frames);
     }
     if (!is_notified)
-        drop_several(shard, COUNT_DROP_TARGET_GONE, stand_in->seat->name, parcel->bytes, parcel->frames);
+        drop_several(shard, COUNT_DROP_TARGET_GONE, stand_in->stub->name, parcel->bytes, parcel->frames);
     send_release(shard, parcel);
 }
 
-void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
-    struct child *stand_in = child_of_seat(seat);
+void per_client_divert(struct shard *shard, struct peer *stub, struct parcel *parcel) {
+    struct child *stand_in = child_of_stub(stub);
     assert(child_is_stand_in(stand_in) && shard->index == 0);
     if (!parcel->note && !parcel->hub_id) {
         notify_all(shard, stand_in, parcel);
@@ -276,19 +276,19 @@ void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *pa
     if (is_mcp)
         per_client_session_note(shard, child, &mcp->users, user, parcel);
     user->has_session |= is_mcp && parcel->hub_id && !child_mux_is_modern(parcel);
-    send_queue(shard, child->seat, parcel);
+    send_queue(shard, child->stub, parcel);
 }
 
-struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool is_long_lived) {
-    const struct mcp *mcp = mcp_of_seat(seat);
-    assert(hub_id && shard->index == connection_shard(seat->name));
+struct peer *per_client_forget(struct shard *shard, struct peer *stub, uint64_t hub_id, bool is_long_lived) {
+    const struct mcp *mcp = mcp_of_stub(stub);
+    assert(hub_id && shard->index == connection_shard(stub->name));
     const struct mcp_user *user = mcp ? mcp_request_user(&mcp->users, hub_id) : NULL;
     struct child *child = user ? child_of(shard, user) : NULL;
     if (!child)
         return NULL;
     if (!is_long_lived)
         mcp_request_ids_end(child, hub_id);
-    return child->seat;
+    return child->stub;
 }
 
 // --- Messages of an instance
@@ -356,7 +356,7 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
     }
     if (progress) { // the request has ended: nobody else knows the hub's token
         stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
-        drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, child->seat->name, message->frame->body.bytes);
+        drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, child->stub->name, message->frame->body.bytes);
         return true;
     }
     stats_count(&shard->stats, is_request ? COUNT_REQUESTS_RECEIVED : COUNT_NOTIFICATIONS_RECEIVED);
@@ -367,7 +367,7 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
     if (!is_request) // the user runs the instance, and needs no right to hear it
         notify_user(shard, message, user);
     else if (is_mcp && mcp_method(message->method, message->method_bytes) == MCP_PING)
-        reply_result(shard, child->seat, message_reply_to(message), "{}", 2);
+        reply_result(shard, child->stub, message_reply_to(message), "{}", 2);
     else if (is_mcp ? authz_may_list(shard, message) : authz_may_use_source(shard, message))
         send_to_user(shard, message, user);
     return true;
@@ -409,7 +409,7 @@ bool per_client_take(struct shard *shard, struct child *child, const struct fram
     struct mcp_user *user = user_of(child);
     if (!user)
         return false;
-    message_begin(&message, child->seat, exchange);
+    message_begin(&message, child->stub, exchange);
     message.frame = frame;
     message.body = frame_body(frame);
     validate_look_up(shard, &message);
@@ -432,7 +432,7 @@ struct ending {
 static void end_pending(void *context, uint64_t hub_id) {
     const struct ending *ending = context;
     struct child *child = ending->child, *stand_in = child->of;
-    if (ending->spares && outbox_has(&child->seat->connection.outbox, hub_id))
+    if (ending->spares && outbox_has(&child->stub->connection.outbox, hub_id))
         return;
     if (ending->is_unknown && mcp_request_kind_of(mcp_users_of(child), hub_id) == MCP_REQUEST_DISCOVER) {
         child->era_probed = true; // a program that knows sessions alone may end so
@@ -440,7 +440,7 @@ static void end_pending(void *context, uint64_t hub_id) {
         child_reply_refuse_discover(ending->shard, stand_in, hub_id);
         return;
     }
-    bool waits = child->removed && outbox_has(&child->seat->connection.outbox, hub_id);
+    bool waits = child->removed && outbox_has(&child->stub->connection.outbox, hub_id);
     struct text data;
     text_init(&data);
     reply_data_string(&data, "agent", stand_in->settings->name, strlen(stand_in->settings->name));
@@ -450,17 +450,17 @@ static void end_pending(void *context, uint64_t hub_id) {
                        waits ? ERROR_AGENT_NOT_FOUND : ERROR_TARGET_DISCONNECTED, &data);
 }
 
-static void drop_waiting(struct shard *shard, struct peer *seat) {
-    for (struct parcel *parcel; (parcel = outbox_take(&seat->connection.outbox));) {
+static void drop_waiting(struct shard *shard, struct peer *stub) {
+    for (struct parcel *parcel; (parcel = outbox_take(&stub->connection.outbox));) {
         if (!parcel->hub_id)
-            drop_several(shard, COUNT_DROP_TARGET_GONE, seat->name, parcel->bytes, parcel->frames);
+            drop_several(shard, COUNT_DROP_TARGET_GONE, stub->name, parcel->bytes, parcel->frames);
         send_release(shard, parcel);
     }
 }
 
-void per_client_restart(struct shard *shard, struct peer *seat) {
-    struct child *child = child_of_seat(seat);
-    assert(child && child->of && seat->connection.paused);
+void per_client_restart(struct shard *shard, struct peer *stub) {
+    struct child *child = child_of_stub(stub);
+    assert(child && child->of && stub->connection.paused);
     bool is_mine = child->state == CHILD_ENDING && child->after == CHILD_AFTER_END;
     bool spares = child->keeps_queue && child->after < CHILD_AFTER_STOP;
     struct mcp_user *user = user_of(child);
@@ -469,11 +469,11 @@ void per_client_restart(struct shard *shard, struct peer *seat) {
     if (user)
         mcp_visit_requests(user, end_pending, &ending);
     if (!spares || !user)
-        drop_waiting(shard, seat);
+        drop_waiting(shard, stub);
     per_client_session_restart(shard, child);
     if (!user || user_of(child) != user) // the user may have asked again, and have another instance
         return;
-    user->has_session &= !outbox_empty(&seat->connection.outbox);
+    user->has_session &= !outbox_empty(&stub->connection.outbox);
     if (user->exits)
         part(shard, user);
     user->exits = false;

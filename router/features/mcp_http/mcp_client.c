@@ -156,7 +156,7 @@ struct mcp_client *mcp_client_create(struct shard *shard, enum mcp_client_kind k
                                      const char *name, size_t bytes) {
     assert(shard->index == 0 && !user == !shard->settings->users);
     struct mcp_client *client = quota_take_zeroed(&shard->quota, 1, sizeof *client + bytes);
-    struct peer *seat = client ? peer_open_seat(shard, &transport_seat) : NULL;
+    struct peer *seat = client ? peer_open_stub(shard, &transport_seat) : NULL;
     if (!seat) {
         quota_give(&shard->quota, client);
         return NULL;
