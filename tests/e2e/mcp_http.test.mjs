@@ -236,6 +236,18 @@ for (const [name, how] of [['shared', SHARED], ['each', EACH]])
     assert.equal((await counts.ask('hub/stats')).result.dropped_progress_unknown_token, 1);
   });
 
+web('the end of a session cancels its requests, and each one has an answer', SHARED, async (hub) => {
+  const session = await Session.open(hub), other = await Session.open(hub);
+  const calls = [{}, { Accept: 'application/json' }, { Accept: 'text/event-stream' }].map((fields) => session.call('wait', {}, fields));
+  await until('all requests', async () => (await seen(other)).filter(({ method }) => method === 'wait').length === calls.length);
+  await session.close();
+  for (const [at, call] of calls.entries()) {
+    const answer = await (await call).end();
+    assert.deepEqual([answer.status, answer.isStream, answer.text && answer.answer(at + 1)?.error.code], [200, at === 2, -32800]);
+  }
+  await until('the cancels', async () => (await seen(other)).filter(({ method }) => method === 'notifications/cancelled').length === calls.length);
+});
+
 web('a client that goes cancels nothing', SHARED, async (hub) => {
   const session = await Session.open(hub), counts = await hub.peer('tcp');
   const body = JSON.stringify({ jsonrpc: '2.0', id: 'gone', method: 'wait' });

@@ -65,3 +65,16 @@ for (const [name, more] of [['shared', ''], ['each', 'instances = each\n']]) {
     writeFileSync(file, section(more) + OTHER); // for the next hub
   });
 }
+
+{
+  const file = join(directory, 'ending.ini');
+  writeFileSync(file, section());
+  web('what is held is answered when its client ends the session', { shards: [1, 2], options: ['--config', file, '--gate', 'manual'] }, async (hub) => {
+    const session = await Session.open(hub), peer = await hub.peer('tcp'), call = session.call('wait', {}, MANUAL);
+    const [{ checkpoint }] = await held(peer, 1);
+    await session.close();
+    const answer = await (await call).end(), { error } = answer.json;
+    assert.deepEqual([answer.status, error.code, error.data.checkpoint], [200, -32800, checkpoint]);
+    await held(peer, 0);
+  });
+}

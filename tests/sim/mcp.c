@@ -215,6 +215,10 @@ static void judge_answer(const struct exchange *http, struct bit body) {
         sums.forbidden++;
         return;
     }
+    if (code == -32800 && call->is_left) {
+        sums.errors++;
+        return;
+    }
     if (code == -32602 && call->is_unknown) {
         sums.errors++;
         return;
@@ -568,7 +572,7 @@ static void act_session(int number) {
         end_session(number);
         for (unsigned at = 0; at < stage.call_count; at++)
             if (stage.calls[at].session == number && !stage.calls[at].ends)
-                stage.calls[at].cancelled = true;
+                stage.calls[at].is_left = true;
     }
 }
 

@@ -49,8 +49,8 @@ static void take_cancel(struct server *server, struct bit body) {
         struct call *call = &stage.calls[server->owed[at].call];
         if (server->owed[at].id != id)
             continue;
-        bool is_due = call->cancelled || (call->session == NOBODY && call->dropped) || call->may_fail ||
-                      (call->session != NOBODY && !stage.sessions[call->session].is_here);
+        bool is_due = call->cancelled || call->is_left || (call->session == NOBODY && call->dropped) ||
+                      call->may_fail || (call->session != NOBODY && !stage.sessions[call->session].is_here);
         if (!is_due && !stage.ending)
             kernel_fail("the server was told that call %u is cancelled, and nobody has",
                         server->owed[at].call);

@@ -28,6 +28,7 @@ struct call {
     int session;
     bool arrived, answered, failed; // at the server; by it
     bool cancelled, dropped;        // by its client; its client's connection is gone
+    bool is_left;                   // its client has ended the session
     bool told;                      // the server, that it was cancelled
     unsigned reported;              // progress, by the server
     unsigned progress;              // that has come to the client

@@ -115,3 +115,11 @@ void mcp_all_answer_revoke(struct shard *shard, struct mcp_gather *gather) {
     mcp_gather_abandon(shard, gather);
     mcp_all_answer_refuse_right(shard, gather, RULE_CREDENTIAL);
 }
+
+void mcp_all_answer_cancelled(struct shard *shard, struct mcp_gather *gather) {
+    struct text data;
+    assert(gather->call->gather == gather);
+    text_init(&data);
+    mcp_gather_abandon(shard, gather);
+    mcp_all_answer_error(shard, gather, ERROR_CANCELLED, &data);
+}

@@ -117,6 +117,16 @@ void mcp_call_cancel(struct shard *shard, struct mcp_call *call) {
         completion_give_up(shard, request.pending, false);
 }
 
+void mcp_call_answer_cancelled(struct shard *shard, struct mcp_call *call) {
+    struct request request = request_of(shard, call);
+    assert(call->client->seat->state == PEER_OPEN && !call->is_question);
+    call->client->seat->cold->cancel_ends = false; // a cancel is answered from now on
+    if (request.held)
+        gate_hold_cancel(shard, request.held);
+    else if (request.pending)
+        completion_give_up(shard, request.pending, true);
+}
+
 // Routes the request of a call. The buffer holds the body alone.
 static void send_frame(struct shard *shard, struct mcp_call *call, struct buffer *buffer,
                        const struct unit *unit) {

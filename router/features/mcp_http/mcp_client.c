@@ -85,6 +85,15 @@ static bool end(struct shard *shard, struct peer *seat, enum peer_end_reason why
     return true;
 }
 
+void mcp_client_cancel_calls(struct shard *shard, struct mcp_client *client) {
+    assert(client->kind == MCP_CLIENT_SESSION && !client->is_closed);
+    for (struct mcp_gather *gather; (gather = first_gather(client));)
+        mcp_all_answer_cancelled(shard, gather);
+    LIST_EACH (struct mcp_call, call, &client->calls, link)
+        if (call->http)
+            mcp_call_answer_cancelled(shard, call);
+}
+
 static bool divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
     struct mcp_client *client = mcp_client_of_seat(seat);
     if (client)

@@ -8,3 +8,6 @@
 // connections.
 struct mcp_client *mcp_client_create(struct shard *shard, enum mcp_client_kind kind, const struct user *user,
                                      const char *name, size_t bytes);
+// Cancels the calls of a session that its client ends. Each call that has a connection is answered -32800. The caller
+// closes the client, which cancels the calls without a connection.
+void mcp_client_cancel_calls(struct shard *shard, struct mcp_client *client);

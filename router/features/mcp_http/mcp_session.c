@@ -265,6 +265,7 @@ void mcp_session_delete(struct shard *shard, const struct mcp_arrival *arrival, 
     struct mcp_client *session = find(shard, &unread, name, bytes);
     if (!session)
         return;
+    mcp_client_cancel_calls(shard, session);
     mcp_table_close(shard, session);
     mcp_reply_status(shard, arrival->exchange, 204, NULL);
 }
