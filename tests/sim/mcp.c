@@ -129,6 +129,20 @@ static void call(int session, bool is_unknown) {
     sums.calls++;
 }
 
+// Asks for the tools of all servers, in the modern era: the hub asks each server, perhaps through another client of the
+// user.
+static void list_tools(void) {
+    struct exchange *http = exchange_open(LIST, NOBODY, NOBODY);
+    if (!http)
+        return;
+    http->of_all = true;
+    post(http, "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n",
+         "{\"jsonrpc\":\"2.0\",\"id\":\"list\",\"method\":\"tools/list\",\"params\":{\"_meta\":{"
+         "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+         "\"io.modelcontextprotocol/clientCapabilities\":{}}}}");
+    sums.lists++;
+}
+
 // Opens a stream, or goes on behind `place` with that of a call (NOBODY: GET's own).
 static void listen(int session, int call, const char *place) {
     char head[512];
@@ -290,12 +304,20 @@ static void judge_open(const struct exchange *http, struct bit body) {
                     (const char *)body.bytes);
 }
 
+static void judge_list(struct bit body) {
+    if (!bit_is(naive_find(body, "id"), "\"list\"") ||
+        (!naive_find(body, "result.tools").bytes && !naive_find(body, "error.code").bytes))
+        kernel_fail("an answer to a list that is none: %.*s", (int)body.count, (const char *)body.bytes);
+}
+
 static void judge(struct exchange *http, struct bit body) {
     struct bit method = naive_find(body, "method");
     if (!naive_valid(body))
         kernel_fail("an event that is no JSON: %.*s", (int)body.count, (const char *)body.bytes);
     if (!method.bytes && http->kind == OPEN)
         judge_open(http, body);
+    else if (!method.bytes && http->kind == LIST)
+        judge_list(body);
     else if (!method.bytes)
         judge_answer(http, body);
     else if (bit_is(method, "\"notifications/progress\""))
@@ -374,13 +396,14 @@ static bool read_chunk(struct exchange *http) {
 
 static void take_event(struct exchange *http, const char *event, size_t bytes) {
     const char *id = memmem(event, bytes, "id: ", 4), *data = memmem(event, bytes, "data: ", 6);
-    char *place = http->call == NOBODY ? stage.sessions[http->session].place : stage.calls[http->call].place;
     if (id && (id == event || id[-1] == '\n') && (!data || id < data)) {
         size_t count = strcspn(id + 4, "\n");
         if (count >= ID_BYTES)
             kernel_fail("an id of an event is too long: %.*s", (int)count, id);
         if (http->session == NOBODY)
             kernel_fail("an event of the modern era has an id");
+        char *place =
+            http->call == NOBODY ? stage.sessions[http->session].place : stage.calls[http->call].place;
         if (http->call == NOBODY)
             stage.sessions[http->session].placed = http->stream;
         snprintf(place, ID_BYTES, "%.*s", (int)count, id + 4);
@@ -412,6 +435,9 @@ static void finish(struct exchange *http) {
     if (http->kind == OPEN) {
         if (!http->is_stream)
             judge_open(http, body);
+    } else if (http->kind == LIST) {
+        if (!http->is_stream && http->status != 401)
+            judge_list(body);
     } else if (call && !http->is_stream && body.count) {
         if (is_refused && (http->session == NOBODY || stage.sessions[http->session].is_here) &&
             !call->may_fail && !stage.ending)
@@ -513,7 +539,7 @@ static void drop(void) {
     unsigned first = random_below(&stage.random, EXCHANGES_MAX);
     for (unsigned at = 0; at < EXCHANGES_MAX && !http; at++) {
         struct exchange *one = &stage.exchanges[(first + at) % EXCHANGES_MAX];
-        http = one->cable && (one->kind == CALL || one->kind == LISTEN) ? one : NULL;
+        http = one->cable && (one->kind == CALL || one->kind == LIST || one->kind == LISTEN) ? one : NULL;
     }
     if (!http)
         return;
@@ -598,6 +624,8 @@ static void act(void) {
     uint32_t dice = random_below(random, 100);
     if (dice < 40)
         act_session((int)random_below(random, stage.session_count));
+    else if (dice < 50 && !stage.alone && stage.is_turbulent && random_chance(random, 250))
+        list_tools();
     else if (dice < 50 && !stage.alone)
         call(NOBODY, false);
     else if (dice < 60)
@@ -664,12 +692,23 @@ static void calm_down(void) {
     pass(2 * stage.timeout_ns);
 }
 
+// Whether a client of all servers may come back: where there are users, and no server that they could call, it may not.
+static bool reaches_any(void) {
+    bool any = !stage.has_users;
+    for (unsigned number = 0; number < SECTIONS; number++)
+        any |= !stage.sections[number].is_absent;
+    return any;
+}
+
 static void check_ended(void) {
+    for (unsigned at = 0; at < EXCHANGES_MAX; at++)
+        if (stage.exchanges[at].cable && stage.exchanges[at].kind == LIST)
+            kernel_fail("a list has no answer");
     for (unsigned number = 0; number < stage.call_count; number++) {
         const struct call *call = &stage.calls[number];
         const struct session *session = call->session == NOBODY ? NULL : &stage.sessions[call->session];
-        bool is_gone = call->dropped &&
-                       (!session || !*call->place || session->serial != call->serial || !session->is_here);
+        bool is_gone = call->dropped && (!session || !*call->place || session->serial != call->serial ||
+                                         !session->is_here || (session->of_all && !reaches_any()));
         if (!call->ends && !call->cancelled && !is_gone)
             kernel_fail("call %u has not ended", number);
         if (call->session == NOBODY && call->dropped && call->arrived && !call->answered && !call->told &&
@@ -735,7 +774,7 @@ int main(int argc, char **argv) {
            " with an error of the hub's, %" PRIu64 " lost with their connections, %" PRIu64
            " times progress, %" PRIu64 " questions of which %" PRIu64 " were put, %" PRIu64
            " times come back, %" PRIu64 " cancels told, %" PRIu64 " reloads, %" PRIu64 " decisions, %" PRIu64
-           " calls forbidden, %" PRIu64 " lines of calls\n",
+           " calls forbidden, %" PRIu64 " lines of calls, %" PRIu64 " lists\n",
            runs, sums.calls, sums.answers, sums.errors, sums.gone, sums.progress, sums.questions, sums.told,
-           sums.resumed, sums.cancels, sums.reloads, sums.decisions, sums.forbidden, sums.lines);
+           sums.resumed, sums.cancels, sums.reloads, sums.decisions, sums.forbidden, sums.lines, sums.lists);
 }

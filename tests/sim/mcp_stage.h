@@ -42,7 +42,7 @@ struct call {
     char place[ID_BYTES];  // of the last event of its stream; empty: none
 };
 
-enum kind { OPEN, CALL, LISTEN, NOTE, CLOSE };
+enum kind { OPEN, CALL, LIST, LISTEN, NOTE, CLOSE };
 
 // A request over HTTP, on a connection of its own.
 struct exchange {
@@ -121,7 +121,7 @@ struct mcp_stage {
 
 struct mcp_sums {
     uint64_t calls, answers, errors, progress, questions, told, resumed, gone, cancels, reloads, decisions,
-        forbidden, lines;
+        forbidden, lines, lists;
 };
 
 extern struct mcp_stage stage;
@@ -148,7 +148,7 @@ unsigned user_of(int session);
 const char *user_field(unsigned user);
 // The users file, as it is now.
 struct users *users_file(const struct users *before);
-// Removes a user, brings one back, or changes what a user may call, and has the hub read the file.
+// Removes users, brings some back, or changes what they may call, and has the hub read the file.
 void users_reload(void);
 // A user has sent a call; and the hub has answered it, though not for want of a credential.
 void users_note_sent(int session);

@@ -76,7 +76,9 @@ static void change(unsigned user) {
 }
 
 void users_reload(void) {
-    change(random_below(&stage.random, USERS));
+    do
+        change(random_below(&stage.random, USERS));
+    while (random_chance(&stage.random, 400));
     for (unsigned number = 0; number < stage.call_count; number++)
         stage.calls[number].may_fail = true;
     stage.reloads++;
