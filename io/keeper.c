@@ -623,7 +623,8 @@ static int pause_ms(const struct keeper_state *state) {
     return pause;
 }
 
-static void wait_for_news(struct keeper_state *state) {
+// Waits for commands, signals and complaints of programs, up to pause_ms, and handles what has come.
+static void poll_once(struct keeper_state *state) {
     struct pollfd polled[2 + 4 * KEEPER_PLACES];
     struct keeper_child *readers[4 * KEEPER_PLACES];
     nfds_t count = 2;
@@ -650,7 +651,7 @@ static void wait_for_news(struct keeper_state *state) {
 // Runs the keeper's loop until the hub is gone and all programs have ended.
 __attribute__((noreturn)) static void run_keeper(struct keeper_state *state) {
     while (!state->hub_gone || state->children) {
-        wait_for_news(state);
+        poll_once(state);
         reap(state);
         sweep(state);
         if (clock_ms() >= state->sample_at_ms) {

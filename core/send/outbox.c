@@ -386,8 +386,8 @@ static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stag
         return false;
     size_t room = stage->buffer->capacity - stage->used, wanted = bytes_max - send_op->bytes, bytes = 0;
     uint32_t count = 0;
-    bool ends =
-        outbox->begun < LANES_COUNT; // an earlier lane comes next, behind the frame whose begin was taken
+    // An earlier lane comes next, behind the frame whose begin was taken
+    bool ends = outbox->begun < LANES_COUNT;
     struct parcel *end = lane->first;
     for (struct parcel *next = end; next && bytes < wanted && is_in_row(next, room - bytes);
          next = ends && !next->unfinished ? NULL : next->next) {
