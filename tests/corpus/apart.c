@@ -1,7 +1,7 @@
 // Two hubs or more on simulated kernels, joined through a simulated NATS server. Cases that ask for the same ones have
-// them one after the other, as long as they hold: what one leaves behind, and isn't forgotten in time, fails the next.
-// Where the case doesn't say at which one a peer is, the first is at the first, the next one at the next, and so on in
-// turns. Children are the last one's, and then no other case has these hubs.
+// them one after the other, as long as they hold. What one case leaves behind, and isn't forgotten in time, fails the
+// next. Where the case doesn't say at which one a peer is, peers take them in turns: the first peer the first one, and
+// so on. Children are the last one's, and then no other case has these hubs.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// Success: each line does what it says, and in the end nothing is left that nobody expected, which a few
-// rounds of pings on all connections prove. Failure: the line is named, with what came instead.
+// Success: each line does what it says, and in the end nothing is left that nobody expected. A few rounds of pings on
+// all connections prove that. Failure: the line is named, with what came instead.
 #include "tests/corpus/play.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
-// A real patchbayd. Cases with the same options share one, in turn. A case begins when all connections of the
-// case before have gone, and all registrations with them, which a connection of the runner's own asks for.
+// A real patchbayd. Cases with the same options share one, in turn. A case begins when all connections of the case
+// before have gone, and all registrations with them. A connection of the runner's own asks for these.
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
-// The keeper on a real kernel: what a program is started with, what is reported of it, and who is left when the hub
-// has gone.
+// The keeper on a real kernel: what a program is started with, what is reported of the program, and who is left without
+// the hub.
 #include "io/keeper.h"
 
 #include <errno.h>

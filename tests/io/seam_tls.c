@@ -1,6 +1,6 @@
-// The seam's tests of plain connections for those over TLS, on real sockets: both ways, in order, into the
-// caller's memory, to a late reader, and their ends. The peer is the library's own client, in a thread, with
-// 1.2 and with 1.3, over Unix sockets and TCP.
+// The seam's tests of plain connections for those over TLS, on real sockets. Bytes go both ways, in order, into the
+// caller's memory and to a late reader. Then both ends of connections. The peer is the library's own client, in a
+// thread, with 1.2 and with 1.3, over Unix sockets and TCP.
 #include "tests/io/fixture.h"
 
 #include <openssl/err.h>

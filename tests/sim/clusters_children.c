@@ -1,7 +1,7 @@
 // Children of hubs. Each hub has a child under a name of the hub's own. The child runs from the start, or once a guest
 // of any hub asks it. In some runs each guest who asks has a child for itself, at its own hub alone. A child answers
-// each request. A server of MCP asks, too: guests of its own hub hear the question, and it is answered whether it is
-// for a guest or for none.
+// each request. A server of MCP asks, too. Guests of its own hub hear the question, which is answered whether it is for
+// a guest or for none.
 #include "tests/sim/clusters.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// Requests and notifications from one connection to one agent: the order in which they come, the end of those that are
-// cancelled, and the time when all have ended.
+// Requests and notifications from one connection to one agent. The order in which they come, the end of cancelled ones,
+// and the time when all have ended.
 #include "tests/sim/clusters.h"
 
 #include "tests/sim/kernel.h"

@@ -1,6 +1,6 @@
 // The users of patchbay_mcp, where there are some: each session has a user of its own, and so have the calls of the
 // modern era. SIGHUP removes users, brings them back, and forbids them all tools. The journal must have a line of each
-// call that was answered, or count it, and no more lines of refused calls than the bound allows.
+// answered call, or count the call, and no more lines of refused calls than the bound allows.
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>

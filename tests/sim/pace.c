@@ -1,5 +1,5 @@
-// Guests that read at a pace of their own, by time and not by chance; frames that stop in the middle; bytes that must
-// have come by a connection's end.
+// Guests that read at a pace of their own, by time and not by chance. Also frames that stop in the middle, and bytes
+// that must have come by a connection's end.
 #include <string.h>
 
 #include "tests/sim/kernel.h"

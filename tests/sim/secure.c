@@ -1,5 +1,5 @@
-// Connections that are secure, by the toy cipher: handshakes, records cut anywhere, ends with and without a word, and
-// the bytes ahead of a slow reader.
+// Connections that the toy cipher secures: handshakes, records cut anywhere, ends with and without a word, and the
+// bytes ahead of a slow reader.
 #include <signal.h>
 
 #include "core/rights/users.h"

@@ -1,5 +1,5 @@
-// Silent connections. One of HTTP that waits for a request is closed, a WebSocket is asked for a sign of life, and a
-// stream of SSE gets comments.
+// Silent connections. A connection of HTTP that waits for a request is closed. A WebSocket is asked for a sign of life,
+// and a stream of SSE gets comments.
 #include "tests/sim/tell.h"
 
 #define SECONDS_NS(seconds) ((uint64_t)(seconds)*SECOND)

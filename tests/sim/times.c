@@ -1,4 +1,4 @@
-// The times that peers may take to send, to read and to complete a frame; and what a configuration that is read again
+// The times that peers may take to send, to read and to complete a frame. Also what a configuration that is read again
 // does to waiting peers.
 #include <signal.h>
 

@@ -1,4 +1,4 @@
-// Players that show a client's certificate in their handshake, behind the toy cipher: the names in the certificate, the
+// Players that show a client's certificate in their handshake, behind the toy cipher. The names in the certificate, the
 // user that it means, and the connection's fate.
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// How a simulated peer speaks: in frames, in lines, over WebSocket, by requests of HTTP, or not at all while the peer
+// How a simulated peer speaks: in frames, in lines, over WebSocket, by requests of HTTP, or not at all. The last
 // listens to a stream of events. Each way also goes behind the toy cipher, of which the peer knows nothing.
 #pragma once
 

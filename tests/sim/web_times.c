@@ -1,4 +1,4 @@
-// The times of the web: the wait for a connection's next request, and for the rest of a head; the silence of a
+// The times of the web: the wait for a connection's next request, and for the rest of a head. Also the silence of a
 // WebSocket and of a stream of events. Each connection must also be told of the hub's end.
 #include "tests/sim/tell.h"
 

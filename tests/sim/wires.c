@@ -1,5 +1,5 @@
-// Messages between peers that speak frames and peers that speak lines; a transport that hands its peer on; lines that
-// come in parts near the bound of memory.
+// Messages between peers that speak frames and peers that speak lines. Also a transport that hands its peer on, and
+// lines that come in parts near the bound of memory.
 #include "router/engine/receive/receive.h"
 #include "router/engine/shard/peer.h"
 #include "tests/sim/tell.h"

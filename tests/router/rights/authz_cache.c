@@ -1,5 +1,5 @@
-// A call that was found right is found again where the same is said, and no other is: whatever lies behind
-// it, however its names begin, and whoever speaks.
+// A call that was allowed is found again where the same is said, and no other call is. That holds whatever lies behind
+// the call, however its names begin, and whoever speaks.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
