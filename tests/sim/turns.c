@@ -495,6 +495,88 @@ static void who_lags_is_sent_little_at_a_time_once_something_goes_ahead(void **s
     finish(&world, &cables[1], 1);
 }
 
+// --- More that flood than there are receive buffers
+
+enum { FLOODERS = 40, ASKERS = 4, ROUNDS = 500 };
+// In 6 turns the 44 peers can have had one of the 8 buffers each. If all peers could take several, 25 turns and more pass.
+enum { WAIT_TURNS_MAX = 16 };
+
+// A peer that asks again as soon as it is answered.
+struct asker {
+    struct cable *cable;
+    unsigned since, answers;
+};
+
+// Writes until the flooder's next two arrivals are full.
+static void flood(struct cable *cable) {
+    static char text[4 * ARRIVAL_BYTES_MAX];
+    static size_t bytes;
+    char body[2000];
+    snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"method\":\"nobody\",\"params\":{\"x\":\"%*s\"}}",
+             1900, "");
+    while (bytes < 2 * ARRIVAL_BYTES_MAX)
+        bytes += frame_of(text + bytes, "", body);
+    if (cable_unread(cable) < 2 * ARRIVAL_BYTES_MAX)
+        assert_true(cable_write(cable, text, bytes));
+}
+
+// The kernel receives as much as the hub lets it, then the hub has a turn.
+static void take_turn(struct world *world) {
+    uint64_t before = stats_read(&world->shards[0]->stats, COUNT_TURNS);
+    while (kernel_step(world->kernel)) {
+    }
+    while (stats_read(&world->shards[0]->stats, COUNT_TURNS) == before)
+        assert_true(world_step(world));
+}
+
+// Returns for how many turns the asker has waited, and has it ask if it doesn't wait.
+static unsigned ask_on(struct asker *asker, unsigned turn) {
+    static const char ping[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hub/ping\"}";
+    unsigned waited = turn - asker->since;
+    if (asker->answers && !cable_readable(asker->cable))
+        return waited;
+    if (asker->answers)
+        assert_true(bit_is(of(hear(asker->cable), "result"), "null"));
+    say(asker->cable, ping);
+    asker->since = turn;
+    asker->answers++;
+    return waited;
+}
+
+// Peers that ask little get a receive buffer within a few turns, although peers that never pause take all there are.
+static void floods_leave_buffers_for_others(void **state) {
+    (void)state;
+    for (unsigned seed = 1; seed <= 6; seed++) {
+        static struct world world;
+        struct world_options options;
+        struct cable *cables[FLOODERS + ASKERS];
+        struct asker askers[ASKERS] = {{NULL}};
+        unsigned longest = 0;
+        world_defaults(&options, seed, 1);
+        options.limits.memory_bytes_max = 2 * limits_memory_bytes_least(1) - 1;
+        options.faults.work_ns = seed % 2 ? 40000 : 0;
+        world_open(&world, &options);
+        assert_in_range(shard_buffers_now(world.shards[0]), 1, FLOODERS / 4);
+        for (unsigned index = 0; index < FLOODERS + ASKERS; index++)
+            cables[index] = join(&world, NULL);
+        for (unsigned turn = 0; turn < ROUNDS; turn++) {
+            for (unsigned index = 0; index < FLOODERS; index++)
+                flood(cables[index]);
+            for (unsigned index = 0; index < ASKERS; index++) {
+                askers[index].cable = cables[FLOODERS + index];
+                unsigned waited = ask_on(&askers[index], turn);
+                longest = waited > longest ? waited : longest;
+            }
+            take_turn(&world);
+        }
+        assert_in_range(longest, 1, WAIT_TURNS_MAX);
+        world_settle(&world);
+        for (unsigned index = 0; index < ASKERS; index++)
+            hear(askers[index].cable);
+        finish(&world, cables, FLOODERS + ASKERS);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_goes_to_many_lets_others_pass),
@@ -507,6 +589,7 @@ int main(void) {
         cmocka_unit_test(what_was_asked_of_one_who_leaves_ends_in_parts),
         cmocka_unit_test(registrations_are_carried_out_in_parts),
         cmocka_unit_test(who_lags_is_sent_little_at_a_time_once_something_goes_ahead),
+        cmocka_unit_test(floods_leave_buffers_for_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
