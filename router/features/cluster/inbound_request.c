@@ -53,36 +53,26 @@ static struct inbound_request *inbound_request_find(const struct inbound_request
     return NULL;
 }
 
-static void give(struct inbound_requests *requests, struct inbound_request *request) {
-    if (!request->place.hub)
-        quota_give(requests->quota, request);
-    else
-        freelist_give(&requests->freelist, requests->quota, request);
-}
-
+// Notes a request in the exchange's room, but a client's in memory of its own, since its reply subject may be long.
 static struct inbound_request *enter(struct link *link, struct exchange *exchange,
                                      const struct reply_place *place,
                                      struct nats_subscription *subscription) {
     struct inbound_requests *requests = &link->inbound;
-    uint32_t bytes = place->hub ? 0 : place->reply_bytes;
-    struct inbound_request *request = bytes ? NULL : freelist_take(&requests->freelist);
+    struct inbound_request *request = (void *)exchange->room;
+    static_assert(sizeof *request <= EXCHANGE_ROOM_BYTES, "a hub's request fits");
     assert(place->hub || place->reply_bytes);
-    if (!request)
-        request = quota_take(requests->quota, sizeof *request + bytes);
+    if (!place->hub)
+        request = quota_take(requests->quota, sizeof *request + place->reply_bytes);
     if (!request)
         return NULL;
     *request = (struct inbound_request){.exchange = exchange,
                                         .place = *place,
                                         .came_ms = shard_now_ms(link->shard),
                                         .subscription = subscription};
-    if (bytes) {
-        memcpy(request->reply, place->reply, bytes);
-        request->place.reply = request->reply;
-    }
-    if (place->hub && !hash_table_add(&requests->by_number, &request->node)) {
-        give(requests, request);
+    if (!place->hub)
+        request->place.reply = memcpy(request->reply, place->reply, place->reply_bytes);
+    else if (!hash_table_add(&requests->by_number, &request->node))
         return NULL;
-    }
     list_append(place->hub ? &place->hub->inbound : &requests->client_requests, &request->by_hub);
     list_init(&request->untold);
     if (place->hub)
@@ -102,7 +92,8 @@ static void leave(struct inbound_requests *requests, struct inbound_request *req
     list_remove(&request->untold);
     if (request->subscription)
         nats_subscriptions_left(request->subscription, requests->quota);
-    give(requests, request);
+    if (!request->place.hub)
+        quota_give(requests->quota, request);
 }
 
 void inbound_request_forget_all(struct inbound_requests *requests) {
@@ -114,7 +105,6 @@ void inbound_request_forget_all(struct inbound_requests *requests) {
 void inbound_request_deinit(struct inbound_requests *requests) {
     inbound_request_forget_all(requests);
     hash_table_deinit(&requests->by_number);
-    freelist_release(&requests->freelist, requests->quota);
 }
 
 // --- Answers
@@ -367,7 +357,9 @@ static bool read_place(struct link *link, const struct hub_message *message, str
         return reply.bytes <= SUBJECT_BYTES_MAX;
     place->hub = message->member;
     place->number = hub_message_reply(message);
-    return place->number && !inbound_request_find(&link->inbound, place->hub, place->number);
+    if (place->number)
+        hash_table_fetch(&link->inbound.by_number, hash_of(&link->inbound, place->hub, place->number));
+    return place->number > 0;
 }
 
 // Returns whether the body is an array. Hubs don't send arrays to each other.
@@ -382,13 +374,14 @@ void inbound_request_take(struct link *link, struct hub_message *message) {
     struct reply_place place;
     struct origin origin;
     assert(!message->header.is_present == !message->member);
-    if (!read_place(link, message, &place)) {
+    bool is_readable = read_place(link, message, &place);
+    enum error error = hub_message_open(shard, message); // meanwhile the table's memory comes
+    if (!is_readable || (place.hub && inbound_request_find(&link->inbound, place.hub, place.number))) {
         stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_UNREADABLE));
         return;
     }
     stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_REQUESTS_RECEIVED));
     read_origin(link, message, &origin);
-    enum error error = hub_message_open(shard, message);
     if (!error)
         error = is_array(&message->frame) ? ERROR_METHOD_NOT_FOUND : read_target(link, message, &origin);
     if (!error && shard->settings->users && message->header.is_present && !origin.user)
@@ -498,7 +491,6 @@ void inbound_request_tick(struct link *link) {
     struct list *untold = &link->inbound.untold;
     uint64_t now_ms = shard_now_ms(link->shard);
     assert(link->state == LINK_UP);
-    freelist_shrink(&link->inbound.freelist, link->inbound.quota);
     while (!list_empty(untold) && link->peer->state == PEER_OPEN) {
         struct inbound_request *oldest = list_entry(untold->next, struct inbound_request, untold);
         if (now_ms - oldest->came_ms < CLUSTER_TICK_MS)

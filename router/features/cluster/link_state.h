@@ -126,8 +126,7 @@ struct inbound_requests {
     struct hash_table by_number;
     struct list untold;          // requests whose hubs don't know yet that they were taken, oldest first
     struct list client_requests; // requests of clients
-    struct freelist freelist;
-    uint64_t secret; // secret of the hash
+    uint64_t secret;             // secret of the hash
     struct quota *quota;
 };
 
