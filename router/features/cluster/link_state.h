@@ -85,15 +85,18 @@ enum {
 
 struct outbound_request {
     union {
-        struct hash_node node; // in outbound_requests.by_number
+        struct {
+            struct hash_node node; // in outbound_requests.by_number
+            struct list link;      // in outbound_requests.unacked, or in its taker's `outbound`
+            uint64_t number;
+            uint64_t sent_ms;
+            struct cluster_member *taker; // the hub that has taken the request; NULL: no hub has said so yet
+            bool is_cancelled; // the request was cancelled, and its source still waits for the answer
+        };
         struct remote_end end; // the mail that reports the request's end
     };
-    struct list link; // in outbound_requests.unacked, or in its taker's `outbound`
-    uint64_t number;
-    uint64_t sent_ms;
-    struct cluster_member *taker; // the hub that has taken the request; NULL: no hub has said so yet
-    bool is_cancelled;            // the request was cancelled, and its source still waits for the answer
 };
+static_assert(sizeof(struct outbound_request) == 64, "an answer finds its request in one cache line");
 
 struct outbound_requests {
     struct hash_table by_number;
