@@ -40,12 +40,14 @@ enum error hub_message_open(struct shard *shard, struct hub_message *message) {
     assert(!unit->sized && !unit->fault);
     bool has_hub = message->header.is_present;
     bool is_whole = has_hub ? open_frame(message, limits) : open_bare(message);
-    bool is_large =
-        unit->sized && unit->body_bytes > limits->body_bytes_max + (has_hub ? GROWTH_BYTES_MAX : 0);
-    message->excess = is_large ? unit->body_bytes : 0;
-    return is_large || (unit->fault && unit_fault_is_limit(unit->fault)) ? ERROR_FRAME_TOO_LARGE
-           : is_whole                                                    ? ERROR_NONE
-                                                                         : ERROR_PARSE;
+    uint64_t max = limits->body_bytes_max + (has_hub ? GROWTH_BYTES_MAX : 0);
+    message->excess = 0;
+    if (is_whole && unit->body_bytes <= max)
+        return ERROR_NONE;
+    if (unit->sized && unit->body_bytes > max)
+        message->excess = unit->body_bytes;
+    return message->excess || (unit->fault && unit_fault_is_limit(unit->fault)) ? ERROR_FRAME_TOO_LARGE
+                                                                                : ERROR_PARSE;
 }
 
 const struct user *hub_message_user(const struct link *link, const struct hub_message *message) {
