@@ -162,13 +162,15 @@ static inline bool read_eight(const uint8_t *text, uint64_t *number) {
 
 bool text_read_digits(const void *text, size_t bytes, uint64_t max, uint64_t *number) {
     const uint8_t *at = text;
-    uint64_t value = 0;
+    uint64_t value = 0, eight;
     bool is_good = bytes > 0;
     assert(max <= (UINT64_MAX - 9) / 10);
-    if (bytes >= 8) {
-        is_good = read_eight(at, &value) && value <= max;
-        at += 8;
+    // Two groups of eight digits are a number below 10^16
+    for (size_t groups = bytes < 16 ? bytes / 8 : 2; is_good && groups > 0; groups--, at += 8) {
+        is_good = read_eight(at, &eight);
+        value = value * EIGHT_DIGITS_END + eight;
     }
+    is_good = is_good && value <= max;
     for (const uint8_t *end = (const uint8_t *)text + bytes; is_good && at < end; at++) {
         value = value * 10 + (uint8_t)(*at - '0');
         is_good = (uint8_t)(*at - '0') <= 9 && value <= max;

@@ -86,7 +86,11 @@ static void digits_are_read_up_to_a_bound(void **state) {
                  {"-1", 99, 0, false},
                  {" 1", 99, 0, false},
                  {"99999999999999999999999", 1 << 20, 0, false},
-                 {"9007199254740993", UINT64_C(1) << 54, UINT64_C(9007199254740993), true}};
+                 {"9007199254740993", UINT64_C(1) << 54, UINT64_C(9007199254740993), true},
+                 {"9007199254740993", UINT64_C(9007199254740993), UINT64_C(9007199254740993), true},
+                 {"9007199254740993", UINT64_C(9007199254740992), 0, false},
+                 {"00000000000000000000000000000007", 7, 7, true},
+                 {"90071992547409930", UINT64_C(9007199254740993), 0, false}};
     (void)state;
     for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
         uint64_t number = 0;
@@ -97,18 +101,19 @@ static void digits_are_read_up_to_a_bound(void **state) {
     }
 }
 
-// Eight digits are read at once: a byte that is none may stand in each place.
+// Eight digits are read at once, twice: a byte that is none may stand in each place.
 static void each_byte_is_judged_among_digits(void **state) {
+    enum { DIGITS = 18 };
     (void)state;
-    for (unsigned at = 0; at < 11; at++)
+    for (unsigned at = 0; at < DIGITS; at++)
         for (unsigned byte = 0; byte < 256; byte++) {
-            char text[] = "12345678901";
+            char text[] = "123456789012345678";
             uint64_t number, expected = 0;
             text[at] = (char)byte;
             bool is_digit = byte >= '0' && byte <= '9';
-            for (unsigned digit = 0; digit < 11; digit++)
+            for (unsigned digit = 0; digit < DIGITS; digit++)
                 expected = expected * 10 + (uint64_t)(text[digit] - '0');
-            assert_int_equal(text_read_digits(text, 11, UINT64_C(1) << 54, &number), is_digit);
+            assert_int_equal(text_read_digits(text, DIGITS, UINT64_MAX / 16, &number), is_digit);
             if (is_digit)
                 assert_int_equal(number, expected);
         }
