@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { OPENING, Session } from './mcp_web.mjs';
+import { OPENING, send, Session } from './mcp_web.mjs';
 import { WAIT_MS } from './peer.mjs';
 import { web } from './web.mjs';
 
@@ -193,6 +193,70 @@ web('a place that is unknown, or another session’s, is refused', HUB, async (o
   assert.ok(!stream.ended);
   await other.ask('say', { message: note(1) });
   await stream.until((answer) => numbers(answer).length, 'the note');
+});
+
+// The places of an answer's events in their order, with how many bytes of the history each event takes.
+const places = ({ text }) => text.split('\n\n').slice(0, -1).filter((event) => event.startsWith('id: ')).map((event) => {
+  const [id, data = ''] = event.split('\n');
+  return { id: id.slice(4), bytes: Math.max(0, Buffer.byteLength(data) - 'data: '.length) };
+});
+
+// Of the streams' events only the last ones are kept, and a client goes on behind an event if all later ones of its stream are.
+function resumable(streams, most) {
+  const all = streams.flat().filter(({ bytes }) => bytes).sort((a, b) => a.id.split('-')[1] - b.id.split('-')[1]);
+  let bytes = 0;
+  const kept = new Set(all.reverse().filter((event) => (bytes += event.bytes) <= most));
+  const found = new Map();
+  for (const stream of streams.filter((events) => events.some((event) => kept.has(event))))
+    for (const [at, { id }] of stream.entries())
+      if (stream.slice(at + 1).every((event) => kept.has(event))) found.set(id, stream.slice(at + 1).map((event) => event.id));
+  return found;
+}
+
+for (const [path, size, most] of [['/mcp/server', '256K', 256 * 1024], ['/mcp', '256K', 256 * 1024], ['/mcp/server', '3K', 3 * 1024], ['/mcp', '3K', 3 * 1024]])
+  web(`of all ids only those are places that a stream has had, ${path} with ${size}`, hub('--mcp-history', size), async (on) => {
+    const session = await Session.open(on, path, { opening: LATEST }), other = await Session.open(on), x = 'x'.repeat(700), streams = [];
+    for (const listens of [[1, 2], [4, 5]]) {
+      const stream = await session.listen();
+      for (const n of listens) await other.ask('say', { message: note(n, { x }) });
+      await stream.until((answer) => numbers(answer).includes(listens.at(-1)), 'notes');
+      await leave(on, stream);
+      streams.push(places(stream), places(await (await session.call('ping', {}, EVENTS)).end()));
+      if (listens[0] === 1) await other.ask('say', { message: note(3, { x }) }); // goes to the next stream
+    }
+    const known = resumable(streams, most), last = Math.max(...streams.flat().map(({ id }) => id.split('-')[1]));
+    assert.equal(known.size, size === '3K' ? 8 : 11, JSON.stringify([streams, [...known]]));
+    const ids = [...Array(streams.length + 2).keys()].flatMap((stream) => [...Array(last + 3).keys()].map((number) => `${stream}-${number}`));
+    const bent = [...known.keys()].flatMap((id) => [id.slice(0, -1), id.slice(1), `${id}0`, `0${id}`, `1${id}`, `${id}-1`, id.replace('-', ''), id.replace('-', '-0'), id.replace('-', '--'), id.split('-').reverse().join('-')]);
+    for (const id of new Set([...ids, ...bent])) {
+      const answer = await back(session, id), later = known.get(id);
+      if (!later) {
+        await refused(answer);
+        continue;
+      }
+      assert.equal(answer.status, 200, id);
+      await answer.until(({ events }) => events.length > later.length, `what is behind ${id}`);
+      const goesOn = streams.findIndex((stream) => stream.some((event) => event.id === id)) % 2 === 0; // a GET's
+      await (goesOn ? leave(on, answer) : answer.end());
+      assert.deepEqual(places(answer).map((event) => event.id), [id, ...later]); // an empty event with the place itself comes first
+    }
+  });
+
+web('a place is a place in its own session alone', HUB, async (on) => {
+  const session = await Session.open(on, '/mcp/server', { opening: LATEST }), stream = await session.listen();
+  await stream.until(({ events }) => events.length, 'the first event');
+  const fields = { ...session.fields, 'Last-Event-ID': last(stream) };
+  const missing = async (hub, path, more = {}) => {
+    const answer = await (await send(hub, 'GET', path, { fields: { ...fields, ...more } })).end();
+    assert.deepEqual([answer.status, answer.json.error.code], [404, -31054]);
+  };
+  await missing(on, '/mcp');
+  await missing(on, '/mcp/server', { 'Mcp-Session-Id': session.id.replace(/.$/, (digit) => (digit === '0' ? '1' : '0')) });
+  await missing(on, '/mcp/server', { 'Mcp-Session-Id': session.id.slice(1) });
+  assert.ok(!stream.ended);
+  await session.close();
+  await stream.end();
+  await missing(on, '/mcp/server');
 });
 
 web('the last events of a session are kept', hub('--mcp-history', '4K'), async (on) => {

@@ -50,6 +50,11 @@ withUsers('each request needs a credential, and a right', USERS, HOW, async (hub
   const session = await open(hub, 'all', '/mcp/one');
   const stolen = await (await session.send({ jsonrpc: '2.0', id: 1, method: 'ping' }, bearer('one'))).end();
   assert.equal(stolen.status, 404);
+  const { events } = await (await session.call('ping', {}, { Accept: 'text/event-stream' })).end();
+  const place = { 'Last-Event-ID': events.at(-1).id };
+  const ask = async (method, user) => (await (await send(hub, method, '/mcp/one', { fields: { ...session.fields, ...bearer(user), ...place } })).end()).status;
+  const statuses = [await ask('GET', 'one'), await ask('DELETE', 'one'), await ask('GET', 'none'), await ask('GET', 'all'), await ask('DELETE', 'all'), await ask('GET', 'all')];
+  assert.deepEqual(statuses, [404, 404, 403, 200, 204, 404]);
   assert.match(readFileSync(hub.journal, 'utf8'), /"refusal"/);
 });
 
