@@ -285,6 +285,14 @@ static int refuser(const struct letter *letter) {
     return found == 1 ? by : NOBODY;
 }
 
+// Returns whether the source's credential has gone. A hub that holds the letter may know that before the source's hub,
+// which then tells the source before it closes the source's connection.
+static bool is_revoked(const struct letter *letter) {
+    const struct guest *source = &stage.guests[letter->source];
+    return gate_may_hold(letter) && source->user != NOBODY &&
+           source->generation != rights_generation(source->site, source->user);
+}
+
 static bool may_fail(const struct letter *letter, int64_t code) {
     bool sure = letter->sure && stage_still(letter->epoch), found = sure && letter->peopled;
     unsigned from = stage.guests[letter->source].site;
@@ -292,7 +300,8 @@ static bool may_fail(const struct letter *letter, int64_t code) {
         return true;
     switch (code) {
     case -32001:
-        return rights_may_be(letter, from, JUDGED_REFUSED) || may_be_elsewhere(letter, JUDGED_REFUSED);
+        return rights_may_be(letter, from, JUDGED_REFUSED) || may_be_elsewhere(letter, JUDGED_REFUSED) ||
+               is_revoked(letter);
     case -32054:
         return may_be_elsewhere(letter, JUDGED_UNKNOWN);
     case -32011:
@@ -343,7 +352,7 @@ void letter_end(unsigned tag, struct bit body) {
     int64_t code = letter->code = bit_integer(naive_find(error, "code"));
     if (code == -32800 && letter->copies && letter->address != TO_KID) // guests never say so
         letter_fails("a request is taken back that has come", tag);
-    letter->refused_by = code == -32001 ? refuser(letter) : NOBODY;
+    letter->refused_by = code == -32001 && !is_revoked(letter) ? refuser(letter) : NOBODY;
     if (!letter->good && !may_fail(letter, code)) {
         fprintf(stderr, "%.*s\n", (int)body.count, (const char *)body.bytes);
         letter_fails("a request ended as it must not", tag);
