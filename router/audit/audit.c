@@ -63,7 +63,7 @@ static void put_members(struct text *line, const struct text *data) {
 struct journal_entry *audit_entry(struct shard *shard, const struct message *message, const char *kind,
                                   const struct agent *agent) {
     assert(journal_is_on(shard));
-    struct journal_entry *entry = journal_entry_create(shard, message->peer->name);
+    struct journal_entry *entry = journal_entry_create(shard, message->peer->connection_id);
     if (!entry)
         return NULL;
     journal_line_begin(&entry->line, io_wall_ms(shard->io), kind);
@@ -343,7 +343,7 @@ void audit_refused_request(struct shard *shard, const struct peer *peer, const c
     stats_count(&shard->stats, (enum counter)(COUNT_REFUSED_REGISTER + rule));
     if (!journal_is_on(shard) || !audit_may_report(shard, user))
         return;
-    struct journal_entry *entry = journal_entry_create(shard, peer->name);
+    struct journal_entry *entry = journal_entry_create(shard, peer->connection_id);
     if (entry) {
         journal_line_begin(&entry->line, io_wall_ms(shard->io), "refusal");
         audit_put_peer(shard, &entry->line, peer);
@@ -427,9 +427,9 @@ void audit_put_user(struct shard *shard, struct text *line, uint64_t connection,
 }
 
 void audit_put_peer(struct shard *shard, struct text *line, const struct peer *peer) {
-    write_source(shard, line, peer->name, identity_user(peer), NULL);
+    write_source(shard, line, peer->connection_id, identity_user(peer), NULL);
 }
 
 void audit_put_source(struct shard *shard, struct text *line, const struct message *message) {
-    write_source(shard, line, message->peer->name, identity_user(message->peer), message->origin);
+    write_source(shard, line, message->peer->connection_id, identity_user(message->peer), message->origin);
 }

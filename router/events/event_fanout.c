@@ -14,7 +14,7 @@
 
 // The strictest level of the agents that live at a connection; without agents that of its session.
 static enum governance level_of(struct shard *shard, const struct peer *peer) {
-    struct registrant *registrant = agents_registrant(&shard->agents, peer->name);
+    struct registrant *registrant = agents_registrant(&shard->agents, peer->connection_id);
     if (!registrant || list_empty(&registrant->agents))
         return peer->governance;
     enum governance level = GOVERNANCE_AUTONOMOUS;
@@ -29,7 +29,7 @@ static enum governance level_of(struct shard *shard, const struct peer *peer) {
 static void miss(struct shard *shard, struct peer *peer, enum counter counter, size_t bytes, uint32_t count) {
     if (count == 0)
         return;
-    drop_several(shard, counter, peer->name, bytes, count);
+    drop_several(shard, counter, peer->connection_id, bytes, count);
     send_missed(shard, peer, count);
 }
 
@@ -222,11 +222,11 @@ static uint32_t offer(struct shard *shard, struct event_delivery *delivery, stru
     const struct publication *publication = copy->publication;
     size_t all = delivery->bytes, bytes;
     if (peer_is_unreachable(peer)) {
-        drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, all, publication->count);
+        drop_several(shard, COUNT_DROP_TARGET_GONE, peer->connection_id, all, publication->count);
         return 0;
     }
     if (publication->required > GOVERNANCE_AUTONOMOUS && publication->required > level_of(shard, peer)) {
-        drop_several(shard, COUNT_DROP_EVENT_GOVERNANCE, peer->name, all, publication->count);
+        drop_several(shard, COUNT_DROP_EVENT_GOVERNANCE, peer->connection_id, all, publication->count);
         return 0;
     }
     if (!copy->parcel) {
@@ -263,7 +263,7 @@ static void offer_to_everybody(struct shard *shard, struct event_delivery *deliv
 static bool may_receive(const struct shard *shard, const struct publication *publication,
                         const struct peer *peer) {
     if (publication->presence)
-        return peer->name != publication->presence->connection &&
+        return peer->connection_id != publication->presence->connection &&
                presence_is_seen(publication->presence, authz_user(shard, peer));
     if (!publication->guarded)
         return true;
@@ -475,7 +475,7 @@ void missed_events_add(struct shard *shard, const struct event *event, enum coun
 
 static struct publication *take_unnamed(struct shard *shard) {
     struct event event = {
-        .source = hub_connection(shard->index, 0, 0),
+        .source = connection_id_make(shard->index, 0, 0),
         .count = shard->missed_unnamed,
         .name = "",
     };

@@ -238,7 +238,7 @@ static void publish_alone(struct shard *shard, const struct message *message, co
                           uint32_t name_bytes) {
     struct event event = {
         .message = message,
-        .source = message->peer->name,
+        .source = message->peer->connection_id,
         .required = required_of(shard, message),
         .count = 1,
         .name = name,
@@ -285,7 +285,7 @@ void events_announce_agent(struct shard *shard, struct presence_change *change, 
     struct event event = {
         .body = body,
         .presence = change,
-        .source = hub_connection(shard->index, 0, 0),
+        .source = connection_id_make(shard->index, 0, 0),
         .count = 1,
         .name = name,
         .name_bytes = (uint32_t)strlen(name),
@@ -330,7 +330,7 @@ static void gather_event(struct shard *shard, const struct message *message, con
                          uint32_t name_bytes) {
     struct event_place event = {
         .frame = message->frame,
-        .source = message->peer->name,
+        .source = message->peer->connection_id,
         .required = required_of(shard, message),
         .lane = (uint8_t)message_lane(message),
         .name = name,
@@ -341,7 +341,7 @@ static void gather_event(struct shard *shard, const struct message *message, con
         event_run_begin(&shard->run, &event);
     }
     event_run_add(&shard->run, &event);
-    assert(shard->run.source == message->peer->name && shard->run.buffer == message->frame->buffer);
+    assert(shard->run.source == message->peer->connection_id && shard->run.buffer == message->frame->buffer);
     if (shard->run.count == EVENT_RUN_MAX) // the run is full
         events_publish_run(shard);
 }
@@ -433,7 +433,7 @@ static void put_event(struct text *body, const struct presence_change *change, c
 // Subscribers to events of this name are told that they have missed so many.
 static void miss(struct shard *shard, const char *name, uint32_t count) {
     const struct event event = {
-        .source = hub_connection(shard->index, 0, 0),
+        .source = connection_id_make(shard->index, 0, 0),
         .count = count,
         .name = name,
         .name_bytes = (uint32_t)strlen(name),

@@ -21,14 +21,14 @@ static enum governance required_of(const struct shard *shard, const struct messa
 static void notify_agent(struct shard *shard, const struct message *message, struct agent *agent) {
     uint64_t target = agent->registrant->connection;
     enum error fault = forward_fault(shard, message, target);
-    assert(target != message->peer->name && !message_is_request(message));
+    assert(target != message->peer->connection_id && !message_is_request(message));
     if (required_of(shard, message) > agent->governance) {
         drop_one(shard, COUNT_DROP_EVENT_GOVERNANCE, target, message->frame->body.bytes);
         return;
     }
     agent->registrant->told = shard->agents.tellings;
     if (fault)
-        refuse_unreported(shard, message->peer->name, fault, message->frame->body.bytes);
+        refuse_unreported(shard, message->peer->connection_id, fault, message->frame->body.bytes);
     else if (!feature_notify_agent(shard, message, agent))
         forward_notification(shard, message, agent, NULL);
 }
@@ -40,7 +40,7 @@ static const struct group *group_of(const struct shard *shard, const struct mess
 }
 
 static bool is_named(const struct message *message, const struct agent *agent) {
-    return agent->registrant->connection != message->peer->name && !agent->resting;
+    return agent->registrant->connection != message->peer->connection_id && !agent->resting;
 }
 
 // Whether an agent may be reached. The gate must let a notification of another hub reach the agent, too.
@@ -127,6 +127,6 @@ bool notify_fanout_route(struct shard *shard, const struct message *message) {
     if (origin->kind != SUBJECT_NOTICE) // agents that name the method get the copy under SUBJECT_NOTICE
         return origin->hub.bytes ? notify_fanout_some(shard, message, NULL) : notify_all(shard, message);
     if (!notify_all(shard, message)) // the agents that named the method have left
-        drop_one(shard, COUNT_DROP_NO_ROUTE, message->peer->name, message->frame->body.bytes);
+        drop_one(shard, COUNT_DROP_NO_ROUTE, message->peer->connection_id, message->frame->body.bytes);
     return true;
 }

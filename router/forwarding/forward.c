@@ -221,7 +221,7 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
     struct registrant *registrant = registrant_of(shard, agent);
     assert(pending->used && !timer_armed(&pending->timer));
     assert(list_empty(&pending->by_source) && list_empty(&pending->by_target));
-    pending->source = message->peer->name;
+    pending->source = message->peer->connection_id;
     pending->exchange = message->exchange;
     if (pending->exchange)
         pending->exchange->hub_id = pending_hub_id(&shard->pending, pending);
@@ -436,7 +436,7 @@ bool responses_is(const struct shard *shard, const struct message *message) {
     if (message->lookup.kind == BODY_RESPONSE)
         return true;
     bool is_expected = shard->settings->strict && response_hub_id(shard, message) &&
-                       hub_pending(shard->hub, message->peer->name);
+                       hub_pending(shard->hub, message->peer->connection_id);
     return validate_is_response(shard, message, is_expected);
 }
 
@@ -446,15 +446,16 @@ void responses_route(struct shard *shard, const struct message *message) {
         authn_charge(shard, message->peer, message->frame->body.bytes);
     bool usable = response_usable(shard, message);
     if (!usable)
-        drop_one(shard, COUNT_DROP_RESPONSE_BROKEN, message->peer->name, message->frame->body.bytes);
+        drop_one(shard, COUNT_DROP_RESPONSE_BROKEN, message->peer->connection_id, message->frame->body.bytes);
     uint64_t hub_id = response_hub_id(shard, message);
     if (!hub_id) {
-        drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, message->peer->name, message->frame->body.bytes);
+        drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, message->peer->connection_id,
+                 message->frame->body.bytes);
         return;
     }
     if (hub_id_shard(hub_id) == shard->index) {
         pending_fetch(&shard->pending, hub_id);
-        if (usable && completion_pack(shard, hub_id, message->peer->name, message->frame,
+        if (usable && completion_pack(shard, hub_id, message->peer->connection_id, message->frame,
                                       message->lookup.value[KEY_ID], message_is_error(message)))
             return;
     }
@@ -465,7 +466,7 @@ void responses_route(struct shard *shard, const struct message *message) {
         parcel->body = message->frame->body;
     }
     if (parcel)
-        hand_to_source(shard, hub_id, parcel, message->peer->name, usable);
+        hand_to_source(shard, hub_id, parcel, message->peer->connection_id, usable);
     else // what it owes ends when the connection goes
         peer_close(shard, message->peer, COUNT_CLOSED_NO_MEMORY);
 }
@@ -480,7 +481,7 @@ void responses_end(struct shard *shard, struct peer *peer, const struct frame *f
     }
     parcel->mail.detail = detail;
     parcel->body = frame->body;
-    hand_to_source(shard, hub_id, parcel, peer->name, true);
+    hand_to_source(shard, hub_id, parcel, peer->connection_id, true);
 }
 
 bool responses_deliver(struct shard *shard, struct peer *link, const struct frame *frame, uint64_t hub_id) {
@@ -503,7 +504,8 @@ bool responses_deliver(struct shard *shard, struct peer *link, const struct fram
         return false;
     stats_count(&shard->stats, COUNT_RESPONSES_RECEIVED);
     if (hub_id_shard(hub_id) == shard->index &&
-        completion_pack(shard, hub_id, link->name, frame, lookup->value[KEY_ID], message_is_error(&message)))
+        completion_pack(shard, hub_id, link->connection_id, frame, lookup->value[KEY_ID],
+                        message_is_error(&message)))
         return true;
     responses_end(shard, link, frame, lookup->value[KEY_ID], hub_id,
                   message_is_error(&message) ? ANSWER_ERROR : 0);

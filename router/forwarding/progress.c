@@ -112,18 +112,18 @@ bool progress_route(struct shard *shard, const struct message *message) {
     if (!parcel) {
         drop_one(shard,
                  to < shard->hub->settings.shard_count ? COUNT_DROP_NO_MEMORY : COUNT_DROP_PROGRESS_UNKNOWN,
-                 message->peer->name, message->frame->body.bytes);
+                 message->peer->connection_id, message->frame->body.bytes);
         return true;
     }
     parcel->lane = (uint8_t)message_lane(message);
     if (to == shard->index) {
-        progress_deliver(shard, report.hub_id, report.kind, message->peer->name, parcel);
+        progress_deliver(shard, report.hub_id, report.kind, message->peer->connection_id, parcel);
         return true;
     }
     parcel->hub_id = report.hub_id;
     parcel->mail.kind = MAIL_PROGRESS;
     parcel->mail.detail = (uint8_t)report.kind;
-    parcel->mail.connection = message->peer->name;
+    parcel->mail.connection = message->peer->connection_id;
     mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
     return true;
 }

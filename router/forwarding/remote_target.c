@@ -214,7 +214,7 @@ bool remote_target_pack_enveloped(struct shard *shard, struct peer *link, const 
 static bool is_authenticated(const struct shard *shard, const struct message *message) {
     const struct across *across = &shard->across;
     struct span value = message->lookup.value[KEY_SOURCE_AGENT];
-    return across->source_connection == message->peer->name &&
+    return across->source_connection == message->peer->connection_id &&
            across->source_changes == shard->agents.changes &&
            message->lookup.type[KEY_SOURCE_AGENT] == JSON_STRING &&
            value.bytes == across->source_name_bytes + 2 &&
@@ -227,7 +227,7 @@ static void note_authenticated(struct shard *shard, const struct message *messag
     struct across *across = &shard->across;
     bool is_plain = is_there && !memchr(name, '\\', bytes) && !memchr(name, '"', bytes);
     assert(bytes > 0 && bytes <= AGENT_ID_BYTES_MAX);
-    across->source_connection = is_plain ? message->peer->name : 0;
+    across->source_connection = is_plain ? message->peer->connection_id : 0;
     across->source_changes = shard->agents.changes;
     across->source_name_bytes = (uint32_t)bytes;
     memcpy(across->source_name, name, bytes);

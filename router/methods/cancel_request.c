@@ -39,7 +39,7 @@ static struct parcel *translate(struct shard *shard, const struct message *messa
 
 static void forward(struct shard *shard, const struct message *message, struct span named,
                     struct pending *pending) {
-    assert(pending->used && !pending->cancelled && pending->source == message->peer->name);
+    assert(pending->used && !pending->cancelled && pending->source == message->peer->connection_id);
     bool is_end = cancel_is_end(shard, pending);
     if (is_end && message->method[0] == '$') { // told in the words that the target knows
         completion_give_up(shard, pending, true);
@@ -80,7 +80,7 @@ static uint64_t began_ms(const struct pending *pending) {
 // Returns whether the request is of the peer's present user. An HTTP connection may have requests of several users.
 static bool is_own(const struct peer *peer, const struct pending *pending) {
     const struct user *user = identity_user(peer);
-    assert(pending->source == peer->name);
+    assert(pending->source == peer->connection_id);
     return pending->account == (user ? user->account : NULL);
 }
 

@@ -13,7 +13,7 @@
 #include "router/rights/authz_cache.h"
 
 static void revoke_agent(struct shard *shard, struct peer *peer, const struct agent *agent) {
-    struct order *order = order_create(shard, ORDER_UNREGISTER, peer->name);
+    struct order *order = order_create(shard, ORDER_UNREGISTER, peer->connection_id);
     if (!order) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;
@@ -27,7 +27,7 @@ static void revoke_agent(struct shard *shard, struct peer *peer, const struct ag
 }
 
 static void rights_review_agents(struct shard *shard, struct peer *peer, const struct user *user) {
-    struct registrant *registrant = agents_registrant(&shard->agents, peer->name);
+    struct registrant *registrant = agents_registrant(&shard->agents, peer->connection_id);
     for (struct list *node = registrant ? registrant->agents.next : NULL, *next;
          registrant && node != &registrant->agents; node = next) {
         const struct agent *agent = list_entry(node, struct agent, by_registrant);

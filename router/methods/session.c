@@ -55,8 +55,8 @@ static void put_capabilities(struct text *out, const struct shard *shard) {
 
 static void put_session(struct text *out, const struct shard *shard, const struct peer *peer) {
     char name[HUB_SESSION_BYTES];
-    assert(connection_shard(peer->name) == shard->index);
-    hub_session(shard->hub, peer->name, name);
+    assert(connection_shard(peer->connection_id) == shard->index);
+    hub_session(shard->hub, peer->connection_id, name);
     text_string(out, name, sizeof name);
 }
 

@@ -311,9 +311,9 @@ bool agent_params_fill_order(struct shard *shard, const struct agent_params *off
 
 static bool prepare_leave(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_OPEN &&
-           (!peer->leave_order || peer->leave_order->mail.connection == peer->name));
+           (!peer->leave_order || peer->leave_order->mail.connection == peer->connection_id));
     if (!peer->leave_order)
-        peer->leave_order = order_create(shard, ORDER_LEAVE, peer->name);
+        peer->leave_order = order_create(shard, ORDER_LEAVE, peer->connection_id);
     return peer->leave_order != NULL;
 }
 

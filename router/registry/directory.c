@@ -230,7 +230,7 @@ static void query_hubs(struct shard *shard, const struct message *message, const
                                       .user = authz_user(shard, message->peer),
                                       .id_bytes = to.id_bytes,
                                       .capability_bytes = (uint32_t)capability_bytes};
-    query->mail.connection = message->peer->name;
+    query->mail.connection = message->peer->connection_id;
     memcpy(query->texts, to.id, to.id_bytes);
     memcpy(query->texts + to.id_bytes, capability, capability_bytes);
     list_init(&query->link);

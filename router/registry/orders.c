@@ -45,7 +45,7 @@ static bool save_request_id(struct shard *shard, struct order *order, const stru
 
 struct order *order_for_message(struct shard *shard, const struct message *message, enum order_kind kind) {
     assert(kind != ORDER_LEAVE); // no message asks for that
-    struct order *order = order_create(shard, kind, message->peer->name);
+    struct order *order = order_create(shard, kind, message->peer->connection_id);
     if (order && save_request_id(shard, order, message))
         return order;
     if (order)
@@ -68,7 +68,7 @@ void order_send(struct shard *shard, struct order *order) {
 static void answer_result(struct shard *shard, struct peer *peer, const struct order *order,
                           struct reply_to to) {
     struct text result;
-    assert(order->kind != ORDER_LEAVE && peer->name == order->mail.connection);
+    assert(order->kind != ORDER_LEAVE && peer->connection_id == order->mail.connection);
     text_init(&result);
     if (order->kind == ORDER_RESIGN) {
         text_put(&result, "null");
@@ -123,7 +123,7 @@ static void admission_refuse(struct shard *shard, struct order *order, enum erro
 }
 
 static void admit(struct shard *shard, struct peer *peer, struct order *order) {
-    assert(order->mail.connection == peer->name && !order->in_flight);
+    assert(order->mail.connection == peer->connection_id && !order->in_flight);
     order->in_flight = true;
     peer->admission.orders++;
     peer->admission.patterns += order->patterns;
@@ -135,7 +135,7 @@ static bool admission_has_room(struct shard *shard, const struct peer *peer, con
     const struct agent *old = agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
     if (order->kind != ORDER_REGISTER)
         return true;
-    if (old && old->registrant->connection != peer->name)
+    if (old && old->registrant->connection != peer->connection_id)
         old = NULL;
     size_t count = topics_predict_count(&shard->agents.topics, &peer->subscriber, old,
                                         order->capabilities->text, topics_list(order->capabilities));

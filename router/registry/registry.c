@@ -69,7 +69,7 @@ static enum error registry_check_order(struct shard *shard, struct order *order)
 // --- Notifications of lost names
 
 static void notify_replaced(struct shard *shard, struct peer *peer, const struct order *order) {
-    assert(peer->name != order->mail.connection || order->revoked);
+    assert(peer->connection_id != order->mail.connection || order->revoked);
     struct text body;
     text_init(&body);
     text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"hub/replaced\",\"params\":{\"agentId\":");
@@ -83,7 +83,7 @@ static void notify_replaced(struct shard *shard, struct peer *peer, const struct
 static void notify_loser(struct shard *shard, const struct order *order) {
     assert(order->stage == ORDER_NOTIFYING && connection_shard(order->replaced) == shard->index);
     struct peer *peer = peer_find(shard, order->replaced);
-    if (peer && (peer->admission.orders > 0 || !registry_apply_is_of(shard, order, peer->name)))
+    if (peer && (peer->admission.orders > 0 || !registry_apply_is_of(shard, order, peer->connection_id)))
         notify_replaced(shard, peer, order);
 }
 

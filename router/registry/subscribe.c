@@ -40,7 +40,7 @@ static bool settle(struct shard *shard, struct peer *peer) {
 }
 
 void subscribe_leave(struct shard *shard, struct peer *peer) {
-    struct registrant *registrant = agents_registrant(&shard->agents, peer->name);
+    struct registrant *registrant = agents_registrant(&shard->agents, peer->connection_id);
     if (registrant)
         agents_silence_registrant(&shard->agents, registrant);
     assert(peer->state != PEER_OPEN);

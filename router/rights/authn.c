@@ -218,7 +218,7 @@ static bool is_own_cancel(struct shard *shard, const struct message *message) {
 
 // A report on a request that the peer was asked may be a part of the answer, and isn't refused either.
 static bool is_own_report(struct shard *shard, const struct message *message) {
-    return progress_token_request(message) && hub_pending(shard->hub, message->peer->name);
+    return progress_token_request(message) && hub_pending(shard->hub, message->peer->connection_id);
 }
 
 static __attribute__((noinline)) bool refuse_rate_over(struct shard *shard, const struct message *message) {

@@ -480,7 +480,7 @@ bool authz_stream_requires_approval(const struct user *user, const char *agent, 
 // --- Who approves
 
 struct approver authz_approver(const struct peer *peer) {
-    return (struct approver){peer->name, identity_user(peer)};
+    return (struct approver){peer->connection_id, identity_user(peer)};
 }
 
 bool authz_is_same_approver(struct approver one, struct approver other) {
@@ -490,7 +490,7 @@ bool authz_is_same_approver(struct approver one, struct approver other) {
 }
 
 bool authz_may_decide(const struct shard *shard, const struct peer *peer) {
-    assert(connection_shard(peer->name) == shard->index);
+    assert(connection_shard(peer->connection_id) == shard->index);
     const struct user *user = authz_user(shard, peer);
     return !user || rights_admin(user).allowed;
 }

@@ -38,7 +38,7 @@ void remote_attach_route(struct shard *shard, const struct message *message) {
     memcpy(query->texts, to.id, to.id_bytes);
     memcpy(query->texts + to.id_bytes, name, bytes);
     list_init(&query->link);
-    query->mail.connection = message->peer->name;
+    query->mail.connection = message->peer->connection_id;
     message->peer->awaited++;
     shard->remote_queries_out++;
     post(shard, query, 0);

@@ -360,7 +360,7 @@ static void route_message(struct shard *shard, struct message *message) {
     bool is_valid = message->lookup.verdict == LOOKUP_GOOD && is_call;
     if (message->lookup.kind != BODY_NOTIFICATION)
         events_flush(shard);
-    PROBE(route, message->peer->name, message->frame->body.bytes, message->lookup.kind);
+    PROBE(route, message->peer->connection_id, message->frame->body.bytes, message->lookup.kind);
     if (!message->origin && responses_is(shard, message)) {
         responses_route(shard, message);
         return;
@@ -465,7 +465,7 @@ static __attribute__((noinline)) void route_unsigned(struct shard *shard, struct
 }
 
 void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange) {
-    assert(connection_shard(peer->name) == shard->index);
+    assert(connection_shard(peer->connection_id) == shard->index);
     if (__builtin_expect(shard->settings->users != NULL, false)) {
         if (frame->unit->names_user) {
             route_unsigned(shard, peer, frame, exchange);
@@ -480,7 +480,7 @@ void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, st
 static void route_signed(struct shard *shard, struct peer *link, struct frame *frame,
                          struct exchange *exchange, const struct origin *origin) {
     struct message message;
-    assert(connection_shard(link->name) == shard->index);
+    assert(connection_shard(link->connection_id) == shard->index);
     if (shard->settings->users)
         sign(shard, link, frame);
     message_begin(&message, link, exchange);
@@ -567,7 +567,7 @@ void route_query_read(const struct message *message, struct route_query *query) 
     criteria->method_bytes = message->method_bytes;
     criteria->tool = criteria->approver = criteria->command = (struct rules_field){0};
     criteria->required = message->frame->unit->directives.governance;
-    criteria->source = message->peer->name;
+    criteria->source = message->peer->connection_id;
     criteria->from_elsewhere = message->origin != NULL;
     criteria->reaching = NULL;
     criteria->reaches = NULL;

@@ -231,7 +231,7 @@ static void check_settled(const struct shard *shard) {
             !peer->awaited && !peer->exchanges && outbox_empty(&peer->connection.outbox) &&
             !peer->connection.send_op)
             kernel_fail("shard %u keeps connection %llx, which is owed nothing", shard->index,
-                        (unsigned long long)peer->name);
+                        (unsigned long long)peer->connection_id);
     }
 }
 

@@ -67,7 +67,7 @@ enum source_agent source_agent_read(const struct shard *shard, const struct mess
         return is_authenticated(message->origin, name, *bytes) ? SOURCE_OWN : SOURCE_FOREIGN;
     const struct agent *agent = *bytes ? agents_find(&shard->agents, name, *bytes) : NULL;
     if (agent)
-        return agent->registrant->connection == message->peer->name ? SOURCE_OWN : SOURCE_FOREIGN;
+        return agent->registrant->connection == message->peer->connection_id ? SOURCE_OWN : SOURCE_FOREIGN;
     return (message->approved || message->retry) && message->peer->state != PEER_OPEN ? SOURCE_LEFT
                                                                                       : SOURCE_FOREIGN;
 }

@@ -101,7 +101,7 @@ static uint32_t wanted(const struct shard *shard, const struct peer *peer, uint3
 }
 
 static void hand_on_message(struct shard *shard, struct peer *peer, struct frame *frame) {
-    PROBE(frame, peer->name, peer->unit.bytes, peer->unit.body_bytes > RECEIVE_BUFFER_BYTES);
+    PROBE(frame, peer->connection_id, peer->unit.bytes, peer->unit.body_bytes > RECEIVE_BUFFER_BYTES);
     stats_count(&shard->stats, COUNT_FRAMES_RECEIVED);
     route_frame(shard, peer, frame, NULL);
 }
@@ -267,7 +267,7 @@ static uint32_t receive_bytes(struct shard *shard, struct peer *peer, const stru
     uint32_t count = (uint32_t)event->result, frames = peer->frames, cut = 0;
     bool had_partial = peer->partial != NULL;
     if (!at) {
-        PROBE(receive, peer->name, count, !event->buffer);
+        PROBE(receive, peer->connection_id, count, !event->buffer);
         stats_add(&shard->stats, COUNT_BYTES_RECEIVED, count);
     }
     peer->received_ms = shard_tick(shard);

@@ -43,7 +43,7 @@ static bool ends_at(struct shard *shard, uint64_t target) {
 bool cancel_is_end(struct shard *shard, const struct pending *pending) {
     // A peer that is ending is found, too
     const struct peer *source = shard->peers.slots[connection_slot(pending->source)];
-    assert(!source || source->name == pending->source);
+    assert(!source || source->connection_id == pending->source);
     return ends_at(shard, pending->target) || (source && source->cold && source->cold->cancel_ends);
 }
 
@@ -111,7 +111,7 @@ static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
 static struct parcel *fit(struct shard *shard, const struct peer *peer, struct parcel *parcel) {
     assert(parcel->lane == LANE_URGENT && !parcel->link);
     if (!queue_limit_has_room_for_urgent(shard, peer)) {
-        drop_one(shard, COUNT_DROP_OVERLOADED, peer->name, parcel->bytes);
+        drop_one(shard, COUNT_DROP_OVERLOADED, peer->connection_id, parcel->bytes);
         send_release(shard, parcel);
         return NULL;
     }
@@ -120,7 +120,7 @@ static struct parcel *fit(struct shard *shard, const struct peer *peer, struct p
 }
 
 bool cancel_withdraw(struct shard *shard, struct peer *peer, uint64_t hub_id) {
-    assert(connection_shard(peer->name) == shard->index);
+    assert(connection_shard(peer->connection_id) == shard->index);
     if (outbox_unpack(&peer->connection.outbox, hub_id))
         return true;
     struct parcel *request = outbox_remove(&peer->connection.outbox, hub_id);

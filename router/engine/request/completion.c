@@ -169,7 +169,7 @@ void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, str
         send_release(shard, parcel);
         return;
     }
-    assert(source->name == pending->source);
+    assert(source->connection_id == pending->source);
     parcel->hub_id = 0;
     bool is_error = parcel->mail.detail & ANSWER_ERROR;
     if (__builtin_expect(pending->has_rare, false)) {
@@ -217,7 +217,7 @@ bool completion_pack(struct shard *shard, uint64_t hub_id, uint64_t from, const 
     struct peer *source = source_of(shard, pending);
     if (!source || !may_pack(shard, source, pending, frame))
         return false;
-    assert(source->name == pending->source && pending_is_plain(pending));
+    assert(source->connection_id == pending->source && pending_is_plain(pending));
     pending_fetch_beside(pending);
     if (!pack_response(shard, source, pending, frame, id, is_error))
         return false;
@@ -364,7 +364,7 @@ static void abandon_some(struct shard *shard, struct list *requests, uint32_t *r
         struct pending *pending = list_entry(requests->next, struct pending, by_source);
         // A peer that is ending is found, too
         const struct peer *source = shard->peers.slots[connection_slot(pending->source)];
-        assert(source && source->name == pending->source && source->state != PEER_OPEN);
+        assert(source && source->connection_id == pending->source && source->state != PEER_OPEN);
         const struct identity *identity = identity_of(source);
         if (identity && identity->revoked) // forwarded requests go on
             completion_forget(shard, pending);
@@ -380,7 +380,7 @@ void completion_abandon_all(struct shard *shard, struct peer *source) {
 }
 
 void completion_abandon_in_parts(struct shard *shard, struct peer *source) {
-    assert(connection_shard(source->name) == shard->index && source->state != PEER_OPEN);
+    assert(connection_shard(source->connection_id) == shard->index && source->state != PEER_OPEN);
     if (list_empty(&shard->abandoned))
         abandon_some(shard, &source->request_index.requests, &shard->ends_left);
     list_move_all(&source->request_index.requests, &shard->abandoned);

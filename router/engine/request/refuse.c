@@ -17,7 +17,7 @@ void refuse(struct shard *shard, const struct message *message, enum error error
         reply_error(shard, message->peer, message_reply_to(message), error, data);
         return;
     }
-    refuse_unreported(shard, message->peer->name, error, message->frame->body.bytes);
+    refuse_unreported(shard, message->peer->connection_id, error, message->frame->body.bytes);
     if (data)
         text_deinit(data);
 }

@@ -15,8 +15,8 @@ struct exchange *exchange_open(struct shard *shard, struct peer *peer) {
         exchange = quota_take_anyway(&shard->quota, exchange_size());
     if (!exchange)
         return NULL;
-    *exchange =
-        (struct exchange){.connection = peer->name, .answers_due = 1, .opened_ms = shard_now_ms(shard)};
+    *exchange = (struct exchange){
+        .connection = peer->connection_id, .answers_due = 1, .opened_ms = shard_now_ms(shard)};
     list_append(&shard->exchanges, &exchange->link);
     list_init(&exchange->by_peer);
     parcel_list_init(&exchange->answers);

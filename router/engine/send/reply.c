@@ -58,7 +58,7 @@ static bool queue_body(struct shard *shard, struct peer *peer, struct text *body
 }
 
 static void close_without_memory(struct shard *shard, struct peer *peer) {
-    drop_one(shard, COUNT_DROP_NO_MEMORY, peer->name, 0);
+    drop_one(shard, COUNT_DROP_NO_MEMORY, peer->connection_id, 0);
     peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
 }
 
@@ -134,7 +134,7 @@ bool reply_has_memory(struct shard *shard, struct peer *peer, struct reply_to to
 
 void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, const void *result,
                   size_t bytes) {
-    assert(connection_shard(peer->name) == shard->index);
+    assert(connection_shard(peer->connection_id) == shard->index);
     if (to.exchange && !exchange_has_room(shard, to.exchange, result_body_bytes(to, bytes))) {
         reply_too_large(shard, peer, to);
         return;
@@ -174,7 +174,7 @@ struct span reply_put_error(struct text *body, struct reply_to to, enum error er
 void reply_error(struct shard *shard, struct peer *peer, struct reply_to to, enum error error,
                  struct text *data) {
     struct text body;
-    assert(connection_shard(peer->name) == shard->index);
+    assert(connection_shard(peer->connection_id) == shard->index);
     reply_put_error(&body, to, error, data);
     if (data)
         text_deinit(data);

@@ -82,10 +82,10 @@ static void list_for_sending(struct shard *shard, struct peer *peer, bool in_fan
 }
 
 static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parcel, bool bound) {
-    assert(connection_shard(peer->name) == shard->index);
+    assert(connection_shard(peer->connection_id) == shard->index);
     assert(parcel->hole_count == 0 && parcel->shares == 0 && !parcel->link);
     if (peer_is_unreachable(peer)) {
-        drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, parcel->bytes, parcel->frames);
+        drop_several(shard, COUNT_DROP_TARGET_GONE, peer->connection_id, parcel->bytes, parcel->frames);
         send_release(shard, parcel);
         return;
     }
@@ -97,7 +97,7 @@ static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parce
         parcel = detach_waiting(shard, peer, parcel);
     parcel->bound = bound;
     outbox_add(&peer->connection.outbox, parcel);
-    PROBE(queue, peer->name, parcel->bytes, peer->connection.outbox.bytes);
+    PROBE(queue, peer->connection_id, parcel->bytes, peer->connection.outbox.bytes);
     list_for_sending(shard, peer, parcel->for_many);
     queue_limit_confine(shard, peer);
 }
@@ -106,10 +106,10 @@ bool send_pack(struct shard *shard, struct peer *peer, const struct frame *frame
                struct piece text, uint64_t hub_id, const struct pack_envelope *envelope) {
     struct outbox *outbox = &peer->connection.outbox;
     size_t before = outbox->bytes;
-    assert(connection_shard(peer->name) == shard->index && send_may_pack(shard, peer));
+    assert(connection_shard(peer->connection_id) == shard->index && send_may_pack(shard, peer));
     if (!outbox_pack(outbox, &shard->parcels, &shard->buffers, frame, value, text, hub_id, envelope))
         return false;
-    PROBE(queue, peer->name, outbox->bytes - before, outbox->bytes);
+    PROBE(queue, peer->connection_id, outbox->bytes - before, outbox->bytes);
     list_for_sending(shard, peer, false);
     queue_limit_confine(shard, peer);
     return true;
@@ -158,7 +158,7 @@ void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *
         assert(parcel->is_encoded && parcel->lane == LANE_NORMAL && !parcel->for_many);
         parcel->bound = true;
         bytes += parcel->bytes;
-        PROBE(queue, peer->name, parcel->bytes, connection->outbox.bytes + bytes);
+        PROBE(queue, peer->connection_id, parcel->bytes, connection->outbox.bytes + bytes);
     }
     outbox_add_several(&peer->connection.outbox, frame, count, bytes);
     list_for_sending(shard, peer, false);
@@ -245,7 +245,7 @@ static void report_when_emptied(struct shard *shard, struct peer *peer) {
 // --- Sending
 
 static void note_sent(struct shard *shard, const struct peer *peer, const struct parcel_list *done) {
-    assert(connection_shard(peer->name) == shard->index);
+    assert(connection_shard(peer->connection_id) == shard->index);
     for (const struct parcel *parcel = done->first; parcel; parcel = parcel->next)
         if (parcel->observed)
             feature_parcel_sent(shard, peer, parcel);
@@ -303,7 +303,7 @@ static void send_waiting(struct shard *shard, struct peer *peer) {
         peer_close(shard, peer, COUNTER_NONE);
     } else if (sending == SENDING_BUSY && was_free) {
         begun(shard, peer);
-        PROBE(send, peer->name, peer->connection.send_op->bytes, peer->connection.send_op->count);
+        PROBE(send, peer->connection_id, peer->connection.send_op->bytes, peer->connection.send_op->count);
         count_send(shard, peer, &waited);
     } else if (sending == SENDING_IDLE) { // the queue was emptied by cancels
         assert(outbox_empty(&peer->connection.outbox));
@@ -428,7 +428,7 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
     enum sending sending = connection_sent(&peer->connection, shard->io, &shard->sender, result, &done);
     release_all(shard, peer, &done);
     note_fanout_sent(shard, peer);
-    PROBE(sent, peer->name, result, peer->connection.outbox.bytes);
+    PROBE(sent, peer->connection_id, result, peer->connection.outbox.bytes);
     peer_took(shard, peer);
     if (result > 0 && peer->connection.send_op)
         peer->connection.send_op->since_ms = shard_tick(shard);

@@ -235,7 +235,7 @@ static inline enum hub_phase hub_phase(const struct hub *hub) {
 }
 
 // Returns the name of a connection, unique in the hub: shard, slot, generation. 0 names no connection.
-static inline uint64_t hub_connection(uint32_t shard, uint32_t slot, uint32_t generation) {
+static inline uint64_t connection_id_make(uint32_t shard, uint32_t slot, uint32_t generation) {
     assert(shard < SHARDS_MAX && slot <= 0xffffff);
     return (uint64_t)shard << 56 | (uint64_t)slot << 32 | generation;
 }

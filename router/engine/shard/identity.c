@@ -62,7 +62,7 @@ uint64_t identity_holder(struct shard *shard, struct peer *peer) {
     if (user)
         return siphash_table(&shard->hub->settings.secrets.tables, user->name, strlen(user->name));
     bool is_whole = peer->connection.socket < 0 ||
-                    peer->name == shard->across.registrant.connection; // all hubs speak there
+                    peer->connection_id == shard->across.registrant.connection; // all hubs speak there
     struct peer_cold *cold = is_whole ? NULL : peer_take_cold(shard, peer);
     if (cold && !cold->origin) {
         struct io_origin origin;

@@ -64,7 +64,7 @@ struct peer *peer_find(const struct shard *shard, uint64_t connection) {
     if (slot >= shard->peers.capacity)
         return NULL;
     struct peer *peer = shard->peers.slots[slot];
-    return peer && peer->name == connection && peer->state != PEER_CLOSING ? peer : NULL;
+    return peer && peer->connection_id == connection && peer->state != PEER_CLOSING ? peer : NULL;
 }
 
 // --- Opening
@@ -79,7 +79,7 @@ static void peer_refuse(struct shard *shard, int socket) {
 static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int socket) {
     assert(slot < shard->peers.capacity && !shard->peers.slots[slot]);
     connection_open(&peer->connection, socket, slot);
-    peer->name = hub_connection(shard->index, slot, shard->peers.generations[slot]);
+    peer->connection_id = connection_id_make(shard->index, slot, shard->peers.generations[slot]);
     peer->received_ms = peer->sending_ms = shard_tick(shard);
     timer_init(&peer->timer, TIMER_PEER);
     request_index_init(&peer->request_index);
@@ -122,8 +122,9 @@ void peer_open(struct shard *shard, int socket, const struct transport *transpor
     peer_speaks(shard, peer, transport);
     shard->peers.slots[slot] = peer;
     stats_count(&shard->stats, COUNT_CONNECTIONS_OPENED);
-    log_write(LOG_CONNECTION_OPENED, LOG_FIELDS(log_number((int64_t)peer->name), log_text(transport->name)),
-              "connection %llu of %s opened", (unsigned long long)peer->name, transport->name);
+    log_write(LOG_CONNECTION_OPENED,
+              LOG_FIELDS(log_number((int64_t)peer->connection_id), log_text(transport->name)),
+              "connection %llu of %s opened", (unsigned long long)peer->connection_id, transport->name);
     if (!enters(shard, peer, secure)) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;
@@ -153,7 +154,7 @@ struct peer *peer_open_stub(struct shard *shard, const struct transport *transpo
 }
 
 struct peer_cold *peer_take_cold(struct shard *shard, struct peer *peer) {
-    assert(connection_shard(peer->name) == shard->index);
+    assert(connection_shard(peer->connection_id) == shard->index);
     if (!peer->cold)
         peer->cold = peer_cold_create(&shard->places, peer, TIMER_TRANSPORT);
     return peer->cold;
@@ -264,7 +265,7 @@ static bool has_finished(struct shard *shard, struct peer *peer) {
 }
 
 void peer_settle(struct shard *shard, struct peer *peer) {
-    assert(connection_shard(peer->name) == shard->index);
+    assert(connection_shard(peer->connection_id) == shard->index);
     if (peer->state == PEER_ENDED && list_empty(&peer->request_index.requests) && peer->awaited == 0 &&
         peer_all_sent(peer))
         part(shard, peer);
@@ -283,8 +284,9 @@ static void log_closed(const struct peer *peer, int counter) {
     const char *reason = counter == COUNTER_NONE ? "ended" : stats_name((enum counter)counter);
     assert(reason);
     if (peer->connection.socket >= 0 && reason)
-        log_write(LOG_CONNECTION_CLOSED, LOG_FIELDS(log_text(reason), log_number((int64_t)peer->name)),
-                  "connection %llu closed: %s", (unsigned long long)peer->name, reason);
+        log_write(LOG_CONNECTION_CLOSED,
+                  LOG_FIELDS(log_text(reason), log_number((int64_t)peer->connection_id)),
+                  "connection %llu closed: %s", (unsigned long long)peer->connection_id, reason);
 }
 
 void peer_close(struct shard *shard, struct peer *peer, int counter) {
@@ -338,7 +340,7 @@ void peer_free(struct shard *shard, struct peer *peer) {
     peer_cold_destroy(&shard->quota, &shard->places, peer->cold);
     stats_count(&shard->stats, COUNT_CONNECTIONS_CLOSED);
     stats_move_gauge(&shard->stats, peer->transport->gauge, -1);
-    slot_give(shard, connection_slot(peer->name));
+    slot_give(shard, connection_slot(peer->connection_id));
     memory_give(peer);
 }
 

@@ -62,7 +62,7 @@ struct deficit;
 struct peer {
     struct connection connection;
     const struct transport *transport;
-    uint64_t name; // of the connection in the whole hub; constant
+    uint64_t connection_id; // of the connection in the whole hub; constant
     enum peer_state state : 6;
     bool initialized : 1;
     bool steady : 1;                // the peer reads, if slowly (peer_took)

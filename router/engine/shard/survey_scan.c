@@ -59,7 +59,7 @@ static void look_at_peer(struct survey *survey, const struct peer *peer) {
     uint32_t frames = peer->connection.outbox.count;
     survey->bytes += bytes;
     survey->frames += frames;
-    survey_rank(&survey->page.deepest, (struct survey_row){peer->name, bytes, frames});
+    survey_rank(&survey->page.deepest, (struct survey_row){peer->connection_id, bytes, frames});
 }
 
 // Ranks a connection by its oldest request. registrant->pending has the requests of this shard's peers in the order in

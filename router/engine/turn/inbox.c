@@ -58,7 +58,7 @@ static void take_delivery(struct shard *shard, struct parcel *parcel) {
             stats_count(&shard->stats, COUNT_EVENTS_DROPPED);
             atomic_fetch_add_explicit(&shard->hub->events_dropped, 1, memory_order_relaxed);
         }
-        drop_one(shard, COUNT_DROP_OVERLOADED, peer->name, parcel->bytes);
+        drop_one(shard, COUNT_DROP_OVERLOADED, peer->connection_id, parcel->bytes);
         send_release(shard, parcel);
     }
 }

@@ -16,7 +16,7 @@
 
 static void drop_queue(struct shard *shard, struct peer *peer) {
     for (struct parcel *parcel; (parcel = outbox_take(&peer->connection.outbox));) {
-        drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, parcel->bytes, parcel->frames);
+        drop_several(shard, COUNT_DROP_TARGET_GONE, peer->connection_id, parcel->bytes, parcel->frames);
         send_release(shard, parcel);
     }
     assert(peer->connection.outbox.bytes == 0 && peer->connection.outbox.urgent_bytes == 0);
@@ -105,7 +105,7 @@ static void carry_out_marked(struct shard *shard) {
         if (!shard->teardown)
             shard->teardown_last = &shard->teardown;
         peer->ending = NULL;
-        assert(shard->peers.slots[connection_slot(peer->name)] == peer);
+        assert(shard->peers.slots[connection_slot(peer->connection_id)] == peer);
         carry_out(shard, peer);
     }
 }

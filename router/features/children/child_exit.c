@@ -21,7 +21,7 @@
 
 static void drop_queue(struct shard *shard, struct peer *stub) {
     for (struct parcel *parcel; (parcel = outbox_take(&stub->connection.outbox));) {
-        drop_several(shard, COUNT_DROP_TARGET_GONE, stub->name, parcel->bytes, parcel->frames);
+        drop_several(shard, COUNT_DROP_TARGET_GONE, stub->connection_id, parcel->bytes, parcel->frames);
         send_release(shard, parcel);
     }
     assert(outbox_empty(&stub->connection.outbox));
@@ -39,7 +39,8 @@ static void drop_bound(struct shard *shard, struct peer *stub) {
             parcel_list_append(&parcels, parcel);
             continue;
         }
-        drop_several(shard, COUNT_DROP_ANSWER_SOURCE_GONE, stub->name, parcel->bytes, parcel->frames);
+        drop_several(shard, COUNT_DROP_ANSWER_SOURCE_GONE, stub->connection_id, parcel->bytes,
+                     parcel->frames);
         send_release(shard, parcel);
     }
     for (struct parcel *parcel; (parcel = parcel_list_take(&parcels));)
@@ -78,7 +79,8 @@ static void end_for_user(struct shard *shard, struct child *child) {
 
 static bool has_pending(const struct shard *shard, const struct child *child) {
     uint32_t waiting_count = child->other ? child->other->pending_count : 0; // hub_pending counts these, too
-    return child->of ? child->pending_count > 0 : hub_pending(shard->hub, child->stub->name) > waiting_count;
+    return child->of ? child->pending_count > 0
+                     : hub_pending(shard->hub, child->stub->connection_id) > waiting_count;
 }
 
 enum { RESEND_MS = 10 };

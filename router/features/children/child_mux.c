@@ -46,7 +46,7 @@ void child_mux_note(struct shard *shard, const struct message *message, const st
     }
     if (message->peer->transport->answers_only || message->origin) // only answers reach the source
         parcel->note |= NOTE_ANSWERS_ONLY;
-    parcel->source = prepare_departure(shard, message->peer) ? message->peer->name : 0;
+    parcel->source = prepare_departure(shard, message->peer) ? message->peer->connection_id : 0;
     parcel->body = message->frame->body;
 }
 
@@ -145,7 +145,7 @@ static struct pool_affinity *find_affinity(struct shard *shard, const struct chi
 
 struct agent *pool_affinity_agent(struct shard *shard, struct peer *peer, struct agent *chosen) {
     struct agent *agent;
-    assert(chosen->pool_bytes > 0 && connection_shard(peer->name) == shard->index);
+    assert(chosen->pool_bytes > 0 && connection_shard(peer->connection_id) == shard->index);
     struct child_peer *own =
         chosen->child && child_record_is_mcp(chosen->child) ? child_peer_take(shard, peer) : NULL;
     struct pool_affinity *affinity = own ? find_affinity(shard, own, chosen, &agent) : NULL;

@@ -11,7 +11,7 @@
 bool child_prepare_leave(struct shard *shard, struct peer *stub) {
     assert(stub->state == PEER_OPEN);
     if (!stub->leave_order)
-        stub->leave_order = order_create(shard, ORDER_LEAVE, stub->name);
+        stub->leave_order = order_create(shard, ORDER_LEAVE, stub->connection_id);
     return stub->leave_order != NULL;
 }
 
@@ -25,7 +25,7 @@ void child_leave_order(struct child *child) {
 }
 
 static void submit(struct shard *shard, struct child *child, struct order *order) {
-    assert(order->mail.connection == child->stub->name);
+    assert(order->mail.connection == child->stub->connection_id);
     child->orders++;
     order->awaiting_count = &child->orders;
     registry_submit(shard, order);
@@ -45,7 +45,7 @@ static struct capabilities *own_capabilities(struct shard *shard, const struct c
 static struct order *order_of(struct shard *shard, struct child *child) {
     assert(child_of_stub(child->stub) == child);
     size_t bytes = strlen(child->record->name);
-    struct order *order = order_create(shard, ORDER_REGISTER, child->stub->name);
+    struct order *order = order_create(shard, ORDER_REGISTER, child->stub->connection_id);
     if (!order)
         return NULL;
     memcpy(order->agent_id, child->record->name, bytes);
@@ -150,7 +150,7 @@ static void save_pending(const struct child *child, bool waiting, struct order *
 static void save_pending_now(struct shard *shard, struct order *order) {
     // Also while the stub ends
     const struct peer *stub = shard->peers.slots[connection_slot(order->mail.connection)];
-    assert(stub->name == order->mail.connection && child_of_stub(stub) && stub->connection.paused);
+    assert(stub->connection_id == order->mail.connection && child_of_stub(stub) && stub->connection.paused);
     save_pending(child_of_stub(stub), order->requests_wait, order);
 }
 
@@ -158,7 +158,7 @@ static void save_pending_now(struct shard *shard, struct order *order) {
 // end, whenever they came.
 bool child_rest(struct shard *shard, struct child *child, bool waiting) {
     assert(child->stub->connection.paused);
-    struct order *order = order_create(shard, ORDER_REST, child->stub->name);
+    struct order *order = order_create(shard, ORDER_REST, child->stub->connection_id);
     if (!order)
         return false;
     order->others_wait = has_sessions_alone(child);

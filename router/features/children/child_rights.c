@@ -59,7 +59,7 @@ static bool is_same(const struct piece *piece, const struct capabilities *capabi
 // Returns the capabilities in the answer of a child's agent; type JSON_NONE: there are none to limit.
 static struct json_item offered_by(const struct child *child, const struct agent *agent) {
     struct json_item capabilities = {0};
-    bool is_known = agent && agent->answer && agent->registrant->connection == child->stub->name;
+    bool is_known = agent && agent->answer && agent->registrant->connection == child->stub->connection_id;
     if (is_known && child->settings->protocol == CHILD_HERMES && !child->of)
         capabilities = json_member((const uint8_t *)agent->answer->text, capabilities_span(agent->answer),
                                    "capabilities");

@@ -136,7 +136,7 @@ enum { CHAIN_MAX = 4 };
 // Returns the depth of an instance (struct child) that this connection is to have.
 static uint32_t depth_for(const struct children *children, uint64_t user) {
     for (const struct child *child = children->first; child; child = child->next)
-        if (child->of && child->stub->name == user)
+        if (child->of && child->stub->connection_id == user)
             return child->depth + 1;
     return 0;
 }

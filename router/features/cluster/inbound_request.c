@@ -147,7 +147,7 @@ static void send_error(struct link *link, const struct reply_place *place, enum 
         return;
     if (parcel)
         parcel_drop(parcel);
-    drop_one(shard, COUNT_DROP_NO_MEMORY, link->peer->name, 0);
+    drop_one(shard, COUNT_DROP_NO_MEMORY, link->peer->connection_id, 0);
     if (place->hub) // a hub would wait for the answer
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
 }
@@ -174,7 +174,7 @@ static void answer(struct link *link, const struct inbound_request *request, str
         return;
     drop_one(link->shard,
              error == ERROR_FRAME_TOO_LARGE ? COUNT_DROP_RESPONSE_OVER_PAYLOAD : COUNT_DROP_NO_MEMORY,
-             link->peer->name, parcel->bytes);
+             link->peer->connection_id, parcel->bytes);
     send_release(link->shard, parcel);
     text_init(&data);
     if (error == ERROR_FRAME_TOO_LARGE)
@@ -244,7 +244,7 @@ void inbound_request_report(struct shard *shard, struct peer *peer, const struct
         }
         reason = error == ERROR_FRAME_TOO_LARGE ? COUNT_DROP_PROGRESS_OVER_PAYLOAD : COUNT_DROP_NO_MEMORY;
     }
-    drop_one(shard, reason, peer->name, parcel->bytes);
+    drop_one(shard, reason, peer->connection_id, parcel->bytes);
     send_release(shard, parcel);
 }
 

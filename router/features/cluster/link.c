@@ -170,7 +170,7 @@ void link_connected(struct shard *shard, const struct io_event *event) {
 void link_entered(struct link *link, struct peer *peer) {
     struct hub *hub = link->shard->hub;
     char node[NODE_BYTES];
-    assert(!link->peer && peer->name);
+    assert(!link->peer && peer->connection_id);
     link->peer = peer;
     link->state = LINK_GREETING;
     link->has_left = link->is_missing = link->listens = false;

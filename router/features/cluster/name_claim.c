@@ -49,7 +49,8 @@ static void give_up(struct link *link, const struct agent *agent) {
     stats_count(&link->shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_NAMES_YIELDED));
     log_write(LOG_NAME_CONFLICT, LOG_FIELDS(log_bytes(agent->id, agent->id_bytes)),
               "cluster: agent %.*s is held at another hub: given up here", (int)agent->id_bytes, agent->id);
-    if (!registry_yield(link->shard, link->peer->name, agent)) // the next link compares the names again
+    if (!registry_yield(link->shard, link->peer->connection_id,
+                        agent)) // the next link compares the names again
         peer_close(link->shard, link->peer, COUNT_CLOSED_NO_MEMORY);
 }
 
@@ -134,7 +135,7 @@ static bool is_held(struct link *link, struct cluster_member *member, const stru
     struct shard *shard = link->shard;
     const struct agent *agent = agents_find(&shard->agents, words->id, words->bytes);
     if (agent && words->takes_over && may_be_taken(shard, agent, user))
-        return !registry_yield(shard, link->peer->name, agent);
+        return !registry_yield(shard, link->peer->connection_id, agent);
     if (agent)
         return true;
     struct order *order = claim_table_find(shard->claims, words->id, words->bytes);

@@ -11,7 +11,7 @@ enum { PART_BYTES_MAX = 64 << 10, HEAD_BYTES = 512 };
 
 static void lose(struct link *link) {
     assert(link->peer);
-    drop_one(link->shard, COUNT_DROP_NO_MEMORY, link->peer->name, 0);
+    drop_one(link->shard, COUNT_DROP_NO_MEMORY, link->peer->connection_id, 0);
     peer_close(link->shard, link->peer, COUNT_CLOSED_NO_MEMORY);
 }
 

@@ -118,7 +118,7 @@ static bool take_progress(struct link *link, struct hub_message *message) {
         return false;
     if (outbound_request_progress(link, message->member, number))
         return progress_remote(shard, link->peer, &message->frame);
-    drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, link->peer->name, message->frame.body.bytes);
+    drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, link->peer->connection_id, message->frame.body.bytes);
     return true;
 }
 
@@ -137,7 +137,7 @@ static bool take_approval(struct link *link, const struct hub_message *message) 
     assert(message->json.bytes);
     if (member->has_beaten &&
         (realm_same(&member->realm, &link->realm) || realm_same(&member->realm, &link->former)))
-        events_announce(link->shard, link->peer->name, NULL, RIGHTS_GATE_EVENT, &body);
+        events_announce(link->shard, link->peer->connection_id, NULL, RIGHTS_GATE_EVENT, &body);
     return true;
 }
 
@@ -227,8 +227,8 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
 // Tells all shards that the link is up. Makes the order in advance that tells its end. Returns false without memory.
 static bool announce(struct shard *shard, struct peer *peer) {
     assert(!peer->leave_order);
-    peer->leave_order = order_create(shard, ORDER_LEAVE, peer->name);
-    struct order *order = peer->leave_order ? order_create(shard, ORDER_LINK, peer->name) : NULL;
+    peer->leave_order = order_create(shard, ORDER_LEAVE, peer->connection_id);
+    struct order *order = peer->leave_order ? order_create(shard, ORDER_LINK, peer->connection_id) : NULL;
     if (order)
         registry_submit(shard, order);
     return order != NULL;

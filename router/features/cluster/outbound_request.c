@@ -84,7 +84,7 @@ static void post(struct link *link, struct remote_end *end) {
     struct shard *shard = link->shard;
     uint32_t to = hub_id_shard(end->hub_id);
     end->mail.kind = MAIL_REMOTE;
-    end->mail.connection = link->peer->name;
+    end->mail.connection = link->peer->connection_id;
     assert(to < shard->hub->settings.shard_count);
     if (to == shard->index)
         remote_end_arrived(shard, &end->mail);
@@ -143,7 +143,7 @@ bool outbound_request_divert(struct shard *shard, struct peer *peer, struct parc
         return false;
     if (parcel->has_head && add(cluster_of(shard), parcel->hub_id))
         return false;
-    drop_one(shard, parcel->has_head ? COUNT_DROP_NO_MEMORY : COUNT_DROP_TARGET_GONE, peer->name,
+    drop_one(shard, parcel->has_head ? COUNT_DROP_NO_MEMORY : COUNT_DROP_TARGET_GONE, peer->connection_id,
              parcel->bytes);
     if (parcel->has_head) // a request that can't be noted isn't sent
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);

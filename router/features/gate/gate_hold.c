@@ -105,7 +105,7 @@ const char *decision_text(enum decision decision) {
 // Returns the source's peer, also while the peer is ending.
 static struct peer *source_of(const struct shard *shard, const struct held_message *held) {
     struct peer *peer = shard->peers.slots[connection_slot(held->source)];
-    assert(peer && peer->name == held->source && gate_source_of(peer));
+    assert(peer && peer->connection_id == held->source && gate_source_of(peer));
     return peer;
 }
 
@@ -136,7 +136,7 @@ static void save_credential(struct held_message *held, const struct message *mes
 
 static void describe(struct shard *shard, struct held_message *held, const struct message *message) {
     assert(!held->is_released && message->method_bytes <= METHOD_BYTES_MAX);
-    held->source = message->peer->name;
+    held->source = message->peer->connection_id;
     held->user = authz_approver(message->peer).user;
     save_credential(held, message);
     held->is_request = message_is_request(message);
@@ -258,7 +258,7 @@ void gate_hold_answer(struct held_message *held) {
 
 static void enter(struct shard *shard, struct held_message *held, struct peer *peer) {
     struct gate_source *source = gate_source_of(peer);
-    assert(peer->name == held->source && source && !timer_armed(&held->timer));
+    assert(peer->connection_id == held->source && source && !timer_armed(&held->timer));
     gate_add(gate_of(shard), held);
     list_append(&source->held, &held->by_source);
     source->count++;

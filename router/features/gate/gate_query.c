@@ -60,7 +60,7 @@ static struct gate_query *make(struct shard *shard, const struct message *messag
         return NULL;
     }
     *query = (struct gate_query){.exchange = to.exchange, .is_request = message_is_request(message)};
-    query->mail.connection = message->peer->name;
+    query->mail.connection = message->peer->connection_id;
     query->user = authz_approver(message->peer).user;
     query->id_bytes = to.id_bytes;
     query->name_bytes = (uint32_t)name_bytes;
@@ -265,7 +265,7 @@ void gate_query_decide(struct shard *shard, const struct message *message,
         ruling.approver = user->name;
         ruling.approver_bytes = strlen(user->name);
     } else if (!ruling.approver) {
-        hub_session(shard->hub, message->peer->name, session);
+        hub_session(shard->hub, message->peer->connection_id, session);
         ruling.approver = session;
         ruling.approver_bytes = sizeof session;
     }

@@ -61,7 +61,7 @@ static struct hcs_client *hcs_client_make(struct shard *shard, struct hcs_viewer
     struct hcs_client *client = quota_take_zeroed(&shard->quota, 1, sizeof *client + text_bytes);
     if (!client)
         return NULL;
-    client->connection = client->key.connection = viewer->peer->name;
+    client->connection = client->key.connection = viewer->peer->connection_id;
     client->tag = ++hcs_of(shard)->tags;
     client->resumes = fields->resumes;
     client->is_barred = fields->is_barred;

@@ -40,7 +40,7 @@ static void entry_refuse(struct shard *shard, const struct hcs_entry *entry, enu
     struct hcs_frame_subject subject = {is_named ? entry->id : NULL,
                                         entry->request_id_read ? entry->request_id : NULL,
                                         entry->fields.id_bytes, entry->fields.request_id_bytes};
-    drop_one(shard, FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_REFUSED), peer->name,
+    drop_one(shard, FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_REFUSED), peer->connection_id,
              entry->message->frame->body.bytes);
     if (hcs_fields_is(&entry->frame, entry->message->body, STREAM_TYPE, "error") &&
         hcs_fields_has(&entry->frame, STREAM_REFUSED))
@@ -48,7 +48,7 @@ static void entry_refuse(struct shard *shard, const struct hcs_entry *entry, enu
     struct parcel *error = hcs_frames_error(shard, subject, code, message, retriable, type,
                                             type_bytes == SIZE_MAX ? 0 : type_bytes);
     if (error)
-        hcs_mail_send(shard, peer->name, error, true);
+        hcs_mail_send(shard, peer->connection_id, error, true);
     else
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
 }
@@ -161,8 +161,9 @@ static void enter_start(struct shard *shard, struct hcs_entry *entry) {
     const struct user *user = authz_user(shard, entry->message->peer);
     entry->fields.is_barred = !authz_stream(user, entry->fields.target, entry->fields.target_bytes);
     if (entry->fields.is_barred && !entry->fields.id_bytes) {
-        hcs_access_note_refused(shard, entry->message->peer->name, identity_user(entry->message->peer),
-                                HCS_ACCESS_DENIED, entry->fields.target, entry->fields.target_bytes);
+        hcs_access_note_refused(shard, entry->message->peer->connection_id,
+                                identity_user(entry->message->peer), HCS_ACCESS_DENIED, entry->fields.target,
+                                entry->fields.target_bytes);
         entry_refuse(shard, entry, HCS_FRAMES_INVALID_REQUEST, hcs_access_text(HCS_ACCESS_DENIED), false);
         return;
     }
@@ -212,7 +213,7 @@ static void pass_on(struct shard *shard, const struct hcs_entry *entry) {
         entry_refuse(shard, entry, HCS_FRAMES_INTERNAL, "overloaded: there is no memory for this", true);
         return;
     }
-    parcel->mail.connection = message->peer->name;
+    parcel->mail.connection = message->peer->connection_id;
     hcs_mail_post(shard, hcs_shard_of_session(shard, entry->id, entry->fields.id_bytes), &parcel->mail,
                   HCS_MAIL_FRAME);
 }
@@ -335,8 +336,8 @@ enum hcs_http_opening hcs_http_open(struct shard *shard, struct peer *peer, cons
         return place == PLACE_BAD ? HCS_HTTP_BAD_PLACE : HCS_HTTP_AT_END;
     fields.is_barred = !authz_stream(authz_user(shard, peer), fields.target, fields.target_bytes);
     if (fields.is_barred && !fields.id_bytes) {
-        hcs_access_note_refused(shard, peer->name, identity_user(peer), HCS_ACCESS_DENIED, fields.target,
-                                fields.target_bytes);
+        hcs_access_note_refused(shard, peer->connection_id, identity_user(peer), HCS_ACCESS_DENIED,
+                                fields.target, fields.target_bytes);
         *error =
             query_error(shard, query, HCS_FRAMES_INVALID_REQUEST, hcs_access_text(HCS_ACCESS_DENIED), false);
         return HCS_HTTP_FORBIDDEN;
@@ -399,7 +400,7 @@ static struct hcs_http_frame *http_frame_make(struct shard *shard, const struct 
     struct hcs_http_frame *http_frame = quota_take_zeroed(&shard->quota, 1, sizeof *http_frame);
     if (!http_frame)
         return NULL;
-    http_frame->connection = peer->name;
+    http_frame->connection = peer->connection_id;
     http_frame->user = authz_user(shard, peer);
     http_frame->parcel = parcel_forward(&shard->parcels, frame);
     if (http_frame->parcel)

@@ -75,7 +75,7 @@ struct parcel *hcs_mail_fit(struct shard *shard, struct peer *peer, struct parce
     send_release(shard, parcel);
     if (broken)
         return broken;
-    drop_one(shard, COUNT_DROP_NO_MEMORY, peer->name, 0);
+    drop_one(shard, COUNT_DROP_NO_MEMORY, peer->connection_id, 0);
     peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
     return NULL;
 }

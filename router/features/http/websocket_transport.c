@@ -158,7 +158,7 @@ static void refuse_empty(struct shard *shard, struct peer *peer) {
 }
 
 static void websocket_take(struct shard *shard, struct peer *peer, struct frame *frame) {
-    PROBE(frame, peer->name, peer->unit.bytes, peer->unit.body_bytes > RECEIVE_BUFFER_BYTES);
+    PROBE(frame, peer->connection_id, peer->unit.bytes, peer->unit.body_bytes > RECEIVE_BUFFER_BYTES);
     stats_count(&shard->stats, COUNT_FRAMES_RECEIVED);
     if (peer->unit.body_bytes == 0)
         refuse_empty(shard, peer);

@@ -19,7 +19,7 @@ static bool fill(struct buffer *buffer, struct text *body) {
 
 struct buffer *child_reply_frame(struct shard *shard, struct child *child, struct text *body,
                                  struct unit *unit, struct frame *frame) {
-    assert(shard->index == connection_shard(child->stub->name));
+    assert(shard->index == connection_shard(child->stub->connection_id));
     uint32_t bytes = body->failed ? 0 : (uint32_t)body->length;
     struct buffer *buffer = bytes ? buffer_take_sized(&shard->buffers, bytes) : NULL;
     if (!fill(buffer, body)) {
@@ -103,7 +103,7 @@ void child_reply_refuse_parcel(struct shard *shard, struct child *child, struct 
                            : error == ERROR_METHOD_NOT_FOUND ? COUNT_DROP_NO_ROUTE
                                                              : COUNT_DROP_TARGET_GONE;
     if (!hub_id)
-        drop_one(shard, counter, child->stub->name, parcel->bytes);
+        drop_one(shard, counter, child->stub->connection_id, parcel->bytes);
     send_release(shard, parcel);
     if (!hub_id)
         return;

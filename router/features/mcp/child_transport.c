@@ -167,7 +167,7 @@ static void take_else_early(struct shard *shard, struct child *child, const stru
     if (lookup->kind == BODY_REQUEST)
         refuse_early(shard, child, body, lookup->value[KEY_ID]);
     else
-        drop_one(shard, COUNT_DROP_REFUSED, child->stub->name, bytes);
+        drop_one(shard, COUNT_DROP_REFUSED, child->stub->connection_id, bytes);
 }
 
 static void take_early(struct shard *shard, struct child *child, const uint8_t *body, uint32_t bytes) {
@@ -245,7 +245,7 @@ static void child_take(struct shard *shard, struct peer *peer, struct frame *fra
     else if (child->state == CHILD_RUNNING || child->state == CHILD_STOPPING)
         take_running(shard, peer, frame);
     else
-        drop_one(shard, COUNT_DROP_REFUSED, peer->name, frame->body.bytes);
+        drop_one(shard, COUNT_DROP_REFUSED, peer->connection_id, frame->body.bytes);
 }
 
 // --- The process that has a message
@@ -356,12 +356,12 @@ static void mcp_peer_left(struct shard *shard, struct peer *peer) {
     if (!own || !own->departure)
         return;
     if (shard->index == 0) {
-        mcp_user_left(shard, peer->name);
+        mcp_user_left(shard, peer->connection_id);
         quota_give(&shard->quota, own->departure);
         own->departure = NULL;
     } else if (shard->phase == HUB_SERVING) {
-        *own->departure =
-            (struct mail){.kind = FEATURE_KIND(FEATURE_MCP, MCP_MAIL_DEPARTURE), .connection = peer->name};
+        *own->departure = (struct mail){.kind = FEATURE_KIND(FEATURE_MCP, MCP_MAIL_DEPARTURE),
+                                        .connection = peer->connection_id};
         post_mail(shard, 0, own->departure);
         own->departure = NULL;
     }

@@ -281,7 +281,7 @@ static bool divert_call(struct shard *shard, struct child *child, struct mcp *mc
 }
 
 bool mcp_divert(struct shard *shard, struct peer *stub, struct parcel *parcel) {
-    assert(connection_shard(stub->name) == shard->index);
+    assert(connection_shard(stub->connection_id) == shard->index);
     struct child *child = child_of_stub(stub);
     if (!child || !parcel->note)
         return false;
@@ -313,7 +313,8 @@ static void set_logging(struct shard *shard, const struct mcp *mcp, const struct
     if (parcel)
         forward_to(shard, user->registrant.connection, parcel);
     else
-        drop_one(shard, receives ? COUNT_DROP_NO_MEMORY : COUNT_DROP_NO_ROUTE, message->peer->name, bytes);
+        drop_one(shard, receives ? COUNT_DROP_NO_MEMORY : COUNT_DROP_NO_ROUTE, message->peer->connection_id,
+                 bytes);
 }
 
 // Takes a notification of the server. Returns false if the notification must be routed as any peer's.
@@ -329,7 +330,7 @@ static bool take_notification(struct shard *shard, struct child *child, struct m
     }
     if (!child->modern && progress && mcp_modern_requested(child, progress)) {
         stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
-        drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, child->stub->name, message->frame->body.bytes);
+        drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, child->stub->connection_id, message->frame->body.bytes);
         return true;
     }
     if (mcp->era == MCP_MODERN && mcp_request_ids_notify(shard, child, NULL, message)) {
@@ -451,7 +452,7 @@ static bool take_response(struct shard *shard, struct child *child, struct mcp *
     // The other process alone may answer
     if (hub_id && !child->modern && mcp_modern_requested(child, hub_id)) {
         stats_count(&shard->stats, COUNT_RESPONSES_RECEIVED);
-        drop_one(shard, COUNT_DROP_RESPONSE_FOREIGN, child->stub->name, message->frame->body.bytes);
+        drop_one(shard, COUNT_DROP_RESPONSE_FOREIGN, child->stub->connection_id, message->frame->body.bytes);
         return true;
     }
     if (hub_id && mcp_abandoned_end(&mcp->users, hub_id))

@@ -132,7 +132,7 @@ static void send_request(void *context, const char *value, size_t bytes) {
     bool room = request->first ? queue_limit_has_room_for_urgent(request->shard, stub)
                                : queue_limit_has_room(request->shard, stub);
     if (!room) {
-        drop_one(request->shard, COUNT_DROP_OVERLOADED, stub->name, bytes);
+        drop_one(request->shard, COUNT_DROP_OVERLOADED, stub->connection_id, bytes);
         return;
     }
     put_request(&body, request, value, bytes);
@@ -140,7 +140,7 @@ static void send_request(void *context, const char *value, size_t bytes) {
         body.failed ? NULL : parcel_from_text(&request->shard->parcels, body.bytes, body.length);
     if (!parcel) {
         text_deinit(&body);
-        drop_one(request->shard, COUNT_DROP_NO_MEMORY, stub->name, bytes);
+        drop_one(request->shard, COUNT_DROP_NO_MEMORY, stub->connection_id, bytes);
         return;
     }
     if (request->first)

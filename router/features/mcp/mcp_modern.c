@@ -57,7 +57,8 @@ static void end_all(struct shard *shard, struct child *child, enum error error, 
     }
     for (struct parcel *parcel; !spares && (parcel = outbox_take(&child->stub->connection.outbox));) {
         if (!parcel->hub_id)
-            drop_several(shard, COUNT_DROP_TARGET_GONE, child->stub->name, parcel->bytes, parcel->frames);
+            drop_several(shard, COUNT_DROP_TARGET_GONE, child->stub->connection_id, parcel->bytes,
+                         parcel->frames);
         send_release(shard, parcel);
     }
 }

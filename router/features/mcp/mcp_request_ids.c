@@ -209,7 +209,7 @@ bool mcp_request_ids_notify(struct shard *shard, struct child *child, const stru
     const struct mcp_user *requester = own ? mcp_request_user(users, hub_id) : NULL;
     uint32_t size = message->frame->body.bytes;
     if (!requester || requester->answers_only || (user && requester != user)) {
-        drop_one(shard, COUNT_DROP_NO_ROUTE, child->stub->name, size);
+        drop_one(shard, COUNT_DROP_NO_ROUTE, child->stub->connection_id, size);
         return true;
     }
     struct parcel *parcel = restored(shard, message, &item, own, bytes);

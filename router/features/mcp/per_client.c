@@ -157,7 +157,7 @@ static struct mcp_user *user_of(const struct child *child) {
     assert(child->of && child->user);
     struct mcp_users *users = mcp_users_of(child);
     struct mcp_user *user = users ? mcp_user_find(users, child->user) : NULL;
-    return user && user->served == child->stub->name ? user : NULL;
+    return user && user->served == child->stub->connection_id ? user : NULL;
 }
 
 // --- Messages of users
@@ -192,7 +192,7 @@ static struct child *take_instance(struct shard *shard, struct child *stand_in, 
     if (child)
         return child;
     child = children_add_instance(shard, stand_in, user->registrant.connection);
-    user->served = child ? child->stub->name : 0;
+    user->served = child ? child->stub->connection_id : 0;
     return child;
 }
 
@@ -235,11 +235,12 @@ static void notify_all(struct shard *shard, const struct child *stand_in, struct
         if (copy)
             send_queue(shard, child->stub, copy);
         else
-            drop_several(shard, room ? COUNT_DROP_NO_MEMORY : COUNT_DROP_OVERLOADED, child->stub->name,
-                         parcel->bytes, parcel->frames);
+            drop_several(shard, room ? COUNT_DROP_NO_MEMORY : COUNT_DROP_OVERLOADED,
+                         child->stub->connection_id, parcel->bytes, parcel->frames);
     }
     if (!is_notified)
-        drop_several(shard, COUNT_DROP_TARGET_GONE, stand_in->stub->name, parcel->bytes, parcel->frames);
+        drop_several(shard, COUNT_DROP_TARGET_GONE, stand_in->stub->connection_id, parcel->bytes,
+                     parcel->frames);
     send_release(shard, parcel);
 }
 
@@ -281,7 +282,7 @@ void per_client_divert(struct shard *shard, struct peer *stub, struct parcel *pa
 
 struct peer *per_client_forget(struct shard *shard, struct peer *stub, uint64_t hub_id, bool is_long_lived) {
     const struct mcp *mcp = mcp_of_stub(stub);
-    assert(hub_id && shard->index == connection_shard(stub->name));
+    assert(hub_id && shard->index == connection_shard(stub->connection_id));
     const struct mcp_user *user = mcp ? mcp_request_user(&mcp->users, hub_id) : NULL;
     struct child *child = user ? child_of(shard, user) : NULL;
     if (!child)
@@ -356,7 +357,7 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
     }
     if (progress) { // the request has ended: nobody else knows the hub's token
         stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
-        drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, child->stub->name, message->frame->body.bytes);
+        drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, child->stub->connection_id, message->frame->body.bytes);
         return true;
     }
     stats_count(&shard->stats, is_request ? COUNT_REQUESTS_RECEIVED : COUNT_NOTIFICATIONS_RECEIVED);
@@ -453,7 +454,7 @@ static void end_pending(void *context, uint64_t hub_id) {
 static void drop_waiting(struct shard *shard, struct peer *stub) {
     for (struct parcel *parcel; (parcel = outbox_take(&stub->connection.outbox));) {
         if (!parcel->hub_id)
-            drop_several(shard, COUNT_DROP_TARGET_GONE, stub->name, parcel->bytes, parcel->frames);
+            drop_several(shard, COUNT_DROP_TARGET_GONE, stub->connection_id, parcel->bytes, parcel->frames);
         send_release(shard, parcel);
     }
 }

@@ -96,7 +96,7 @@ void mcp_all_answer_refuse(struct shard *shard, struct mcp_gather *gather, enum 
 void mcp_all_answer_refuse_right(struct shard *shard, struct mcp_gather *gather, enum rule rule) {
     const struct mcp_client *client = gather->call->client;
     const struct message *message = &gather->message;
-    struct unrouted_request request = {.source = client->seat->name,
+    struct unrouted_request request = {.source = client->seat->connection_id,
                                        .user = client->user,
                                        .method = message->method,
                                        .method_bytes = message->method_bytes};

@@ -93,7 +93,7 @@ void mcp_exchange_take(struct shard *shard, struct http_call *call) {
     const struct user *user = shard->settings->users ? identity_user(call->peer) : NULL;
     if (exchange)
         *exchange = (struct mcp_exchange){.exchange = call->exchange,
-                                          .connection = call->peer->name,
+                                          .connection = call->peer->connection_id,
                                           .user = user,
                                           .is_1_0 = call->request.is_1_0,
                                           .unit = *call->frame->unit,

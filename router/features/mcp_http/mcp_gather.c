@@ -111,7 +111,7 @@ void mcp_gather_abandon(struct shard *shard, struct mcp_gather *gather) {
 // Tells the features how the call has ended, unless its message was passed on to a server.
 static void note_end(struct shard *shard, const struct mcp_gather *gather) {
     const struct mcp_call *call = gather->call;
-    struct unrouted_source source = {.connection = call->client->seat->name,
+    struct unrouted_source source = {.connection = call->client->seat->connection_id,
                                      .user = call->client->user,
                                      .arrived_ms = call->exchange->arrived_ms};
     assert(!gather->is_answered || !gather->error);

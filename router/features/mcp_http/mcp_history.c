@@ -58,8 +58,8 @@ static void give(struct shard *shard, struct mcp_event *event) {
 static void drop(struct shard *shard, struct mcp_event *event, enum counter counter) {
     struct mcp_history_stream *stream = event->stream;
     if (event->number > stream->sent)
-        drop_one(shard, event->is_answer ? COUNT_DROP_ANSWER_SOURCE_GONE : counter, event->client->seat->name,
-                 event->bytes);
+        drop_one(shard, event->is_answer ? COUNT_DROP_ANSWER_SOURCE_GONE : counter,
+                 event->client->seat->connection_id, event->bytes);
     if (event->number > stream->gone)
         stream->gone = event->number;
     give(shard, event);

@@ -35,7 +35,7 @@ static void begin(struct shard *shard, struct mcp_client *client, struct mcp_his
 
 static void drop(struct shard *shard, const struct mcp_client *client, struct parcel *parcel,
                  enum counter counter) {
-    drop_one(shard, counter, client->seat->name, parcel->bytes);
+    drop_one(shard, counter, client->seat->connection_id, parcel->bytes);
     send_release(shard, parcel);
 }
 
@@ -275,7 +275,7 @@ void mcp_stream_report(struct shard *shard, struct mcp_call *call, struct peer *
         (void)put_at(shard, call, parcel, COUNT_DROP_OVERLOADED);
         return;
     }
-    drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, seat->name, parcel->bytes);
+    drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, seat->connection_id, parcel->bytes);
     send_release(shard, parcel);
 }
 
@@ -314,7 +314,7 @@ static void replay(struct shard *shard, const struct mcp_client *client, struct 
         if (body)
             mcp_exchange_send(shard, http, body, id, false);
         else
-            drop_one(shard, COUNT_DROP_NO_MEMORY, client->seat->name, event->bytes);
+            drop_one(shard, COUNT_DROP_NO_MEMORY, client->seat->connection_id, event->bytes);
         if (stream->sent < number)
             stream->sent = number;
     }

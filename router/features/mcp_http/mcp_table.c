@@ -57,7 +57,7 @@ bool mcp_table_has_room(const struct shard *shard, const struct user *user) {
 static bool name(struct shard *shard, struct mcp_client *client) {
     static const char digits[] = "0123456789abcdef";
     struct mcp_http *table = mcp_http_of(shard);
-    uint64_t named[2] = {client->seat->name, ++table->made};
+    uint64_t named[2] = {client->seat->connection_id, ++table->made};
     uint8_t bytes[SIPHASH_BYTES];
     assert(client->kind == MCP_CLIENT_SESSION && !client->is_named);
     siphash_name(&table->names, named, sizeof named, bytes);

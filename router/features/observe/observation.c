@@ -23,7 +23,7 @@ const char *observation_outcome_text(enum observation_outcome outcome) {
 // --- Names
 
 static uint64_t source_of(const struct message *message) {
-    return message->unrouted ? message->unrouted->connection : message->peer->name;
+    return message->unrouted ? message->unrouted->connection : message->peer->connection_id;
 }
 
 static const struct user *user_of(const struct message *message) {

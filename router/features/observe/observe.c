@@ -373,7 +373,7 @@ static void observe_sent(struct shard *shard, const struct peer *peer, const str
         return;
     *sent = (struct sent_note){.hub_id = parcel->hub_id};
     sent->mail.kind = FEATURE_KIND(FEATURE_OBSERVE, OBSERVE_MAIL_SENT);
-    sent->mail.connection = peer->name;
+    sent->mail.connection = peer->connection_id;
     sent->mail.came_us = shard->sending_us;
     mailbox_post(hub_mailbox(shard->hub, shard->index, home), &sent->mail);
 }

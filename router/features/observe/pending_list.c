@@ -453,7 +453,7 @@ static struct pending_query *make(struct shard *shard, const struct message *mes
         return NULL;
     *query =
         (struct pending_query){.exchange = to.exchange, .limit = (uint32_t)limit, .id_bytes = to.id_bytes};
-    query->mail.connection = message->peer->name;
+    query->mail.connection = message->peer->connection_id;
     query->only = !user || rights_admin(user).allowed ? NULL : user;
     memcpy(query->id, to.id, to.id_bytes);
     list_init(&query->link);

@@ -545,7 +545,7 @@ void tap_leave(struct shard *shard, const struct peer *peer) {
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct tap *tap = list_entry(node, struct tap, link);
         next = node->next;
-        if (tap->mail.connection == peer->name)
+        if (tap->mail.connection == peer->connection_id)
             close_tap(shard, tap);
     }
 }
@@ -623,7 +623,7 @@ static bool take_place(struct shard *shard, const struct message *message) {
 // Keeps the id of hub/tap or hub/untap until its answer. Returns false without memory.
 static bool keep_id(struct shard *shard, struct tap *tap, const struct message *message) {
     struct reply_to to = message_reply_to(message);
-    assert(!tap->id && message->peer->name == tap->mail.connection);
+    assert(!tap->id && message->peer->connection_id == tap->mail.connection);
     tap->id = quota_take(&shard->quota, to.id_bytes);
     if (!tap->id)
         return false;
@@ -636,7 +636,7 @@ static bool keep_id(struct shard *shard, struct tap *tap, const struct message *
 }
 
 static void begin(struct shard *shard, const struct message *message, const struct tap *asked) {
-    assert(asked->number && asked->mail.connection == message->peer->name);
+    assert(asked->number && asked->mail.connection == message->peer->connection_id);
     struct tap *tap = quota_take(&shard->quota, sizeof *tap);
     if (tap)
         memcpy(tap, asked, sizeof *tap);
@@ -664,7 +664,7 @@ void tap_ask(struct shard *shard, const struct message *message) {
     }
     if (!take_place(shard, message))
         return;
-    tap.mail.connection = message->peer->name;
+    tap.mail.connection = message->peer->connection_id;
     tap.number = atomic_fetch_add(&observe_hub_of(shard)->tap_numbers, 1) + 1;
     begin(shard, message, &tap);
 }
@@ -674,7 +674,7 @@ static struct tap *find_open(struct shard *shard, const struct message *message,
     struct list *all = &observe_of(shard)->own_taps;
     for (struct list *node = all->next; node != all; node = node->next) {
         struct tap *tap = list_entry(node, struct tap, link);
-        if (tap->number == number && tap->mail.connection == message->peer->name && tap->is_begun &&
+        if (tap->number == number && tap->mail.connection == message->peer->connection_id && tap->is_begun &&
             !tap->is_closing)
             return tap;
     }

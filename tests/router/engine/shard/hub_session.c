@@ -20,7 +20,8 @@ struct session {
 static void all_names(const struct hub_secrets *secrets, struct session *sessions) {
     struct hub hub = {.settings.secrets = *secrets};
     for (uint32_t index = 0; index < SESSIONS; index++)
-        hub_session(&hub, hub_connection(index % SHARDS, index / SHARDS % SLOTS, 1 + index / SHARDS / SLOTS),
+        hub_session(&hub,
+                    connection_id_make(index % SHARDS, index / SHARDS % SLOTS, 1 + index / SHARDS / SLOTS),
                     sessions[index].name);
 }
 
