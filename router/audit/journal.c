@@ -79,7 +79,7 @@ void journal_entry_returned(struct shard *shard, struct journal_entry *chain) {
 // Sends a chain of entries back to its shard. A chain is one piece of mail, so that thousands of entries don't delay
 // other mail.
 static void journal_return(struct shard *shard, struct journal_entry *chain) {
-    assert(shard->index == 0 && chain->shard < shard->hub->settings.shard_count);
+    assert(shard->index == 0 && chain->shard < shard->hub->start_settings.shard_count);
     if (chain->shard == shard->index) {
         journal_entry_returned(shard, chain);
         return;
@@ -96,7 +96,7 @@ int journal_open(struct shard *shard) {
     if (!journal)
         return -ENOMEM;
     journal->waiting_last = &journal->waiting;
-    int failed = io_file_open(shard->io, shard->hub->settings.journal, &journal->file);
+    int failed = io_file_open(shard->io, shard->hub->start_settings.journal, &journal->file);
     if (failed) {
         memory_give(journal);
         return failed;
@@ -123,8 +123,8 @@ const char *journal_fault_text(int error) {
 }
 
 static void journal_log_fault(const struct shard *shard, const char *cause, int error) {
-    log_write(LOG_JOURNAL_FAILED, LOG_NO_FIELDS, "the journal %s %s: %s", shard->hub->settings.journal, cause,
-              journal_fault_text(error));
+    log_write(LOG_JOURNAL_FAILED, LOG_NO_FIELDS, "the journal %s %s: %s", shard->hub->start_settings.journal,
+              cause, journal_fault_text(error));
 }
 
 // Arms the timer that tries a failing journal again. A hub that drains doesn't arm the timer: it reports lost entries
@@ -139,7 +139,7 @@ static void arm_lost(struct shard *shard) {
 static void set_failing(struct shard *shard, bool failing) {
     if (!failing && atomic_load_explicit(&shard->hub->journal_failing, memory_order_relaxed))
         log_write(LOG_JOURNAL_RESTORED, LOG_NO_FIELDS, "the journal %s can be written again",
-                  shard->hub->settings.journal);
+                  shard->hub->start_settings.journal);
     shard->journal->told = failing ? shard->journal->told : 0;
     atomic_store_explicit(&shard->hub->journal_failing, failing, memory_order_relaxed);
     arm_lost(shard);
@@ -159,7 +159,7 @@ static bool reopen_file(struct shard *shard, struct journal *journal) {
     assert(!journal->at); // a group is written to one file
     struct io_file fresh;
     journal->reopen = false;
-    int failed = io_file_open(shard->io, shard->hub->settings.journal, &fresh);
+    int failed = io_file_open(shard->io, shard->hub->start_settings.journal, &fresh);
     if (!failed) // other shards use the file's number meanwhile (journal_is_writable)
         failed = io_file_replace(shard->io, &journal->file, &fresh);
     if (failed) {
@@ -264,7 +264,7 @@ static void end_group(struct shard *shard, struct journal *journal, int error) {
     struct journal_entry *lists[SHARDS_MAX] = {0}, **ends[SHARDS_MAX];
     for (struct journal_entry *entry = journal->group, *next; entry; entry = next) {
         next = entry->next;
-        assert(entry->shard < shard->hub->settings.shard_count);
+        assert(entry->shard < shard->hub->start_settings.shard_count);
         journal_settle(shard, entry, error);
         if (!lists[entry->shard])
             ends[entry->shard] = &lists[entry->shard];
@@ -275,7 +275,7 @@ static void end_group(struct shard *shard, struct journal *journal, int error) {
     journal->group = journal->at = NULL;
     set_failing(shard, error != 0);
     stats_count(&shard->stats, COUNT_JOURNAL_GROUPS);
-    for (uint32_t index = 0; index < shard->hub->settings.shard_count; index++)
+    for (uint32_t index = 0; index < shard->hub->start_settings.shard_count; index++)
         if (lists[index])
             journal_return(shard, lists[index]);
     if (journal->reopen)

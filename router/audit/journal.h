@@ -35,7 +35,7 @@ struct journal_entry *journal_entry_create(const struct shard *shard, uint64_t c
 void journal_entry_destroy(struct journal_entry *entry);
 
 static inline bool journal_is_on(const struct shard *shard) {
-    return shard->hub->settings.journal != NULL;
+    return shard->hub->start_settings.journal != NULL;
 }
 // Returns whether one more entry may be handed in: the bytes that wait are bounded in the whole hub. The outcome of a
 // request that was let in is handed in even without room.

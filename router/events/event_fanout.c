@@ -324,7 +324,7 @@ void event_fanout_to_all(struct shard *shard, struct copy *copy) {
 
 void audience_find(const struct shard *shard, struct audience *audience) {
     audience->count = 0;
-    for (uint32_t index = 0; index < shard->hub->settings.shard_count; index++)
+    for (uint32_t index = 0; index < shard->hub->start_settings.shard_count; index++)
         if (atomic_load_explicit(&shard->hub->subscriptions[index], memory_order_acquire))
             audience->shards[audience->count++] = (uint8_t)index;
 }
@@ -385,7 +385,8 @@ static struct publication *take_publication(struct shard *shard, const struct ev
 }
 
 struct publication *publication_take(struct shard *shard, const struct event *event, uint32_t copies) {
-    assert(copies <= shard->hub->settings.shard_count && connection_shard(event->source) == shard->index);
+    assert(copies <= shard->hub->start_settings.shard_count &&
+           connection_shard(event->source) == shard->index);
     uint32_t line_ends = event->run ? event->count : 0;
     if (!buffer_budget_has_room(&shard->hub->budget, bytes_of(event, copies, line_ends), BUDGET_PLENTY))
         return NULL;
@@ -393,7 +394,7 @@ struct publication *publication_take(struct shard *shard, const struct event *ev
 }
 
 struct publication *publication_take_missed(struct shard *shard, const struct event *event) {
-    return take_publication(shard, event, shard->hub->settings.shard_count, 0);
+    return take_publication(shard, event, shard->hub->start_settings.shard_count, 0);
 }
 
 struct publication *publication_spare(struct shard *shard, const struct event *event) {
@@ -401,7 +402,7 @@ struct publication *publication_spare(struct shard *shard, const struct event *e
     if (!publication)
         return NULL;
     shard->reserve = publication->next;
-    init(publication, event, shard->hub->settings.shard_count, 0);
+    init(publication, event, shard->hub->start_settings.shard_count, 0);
     return publication;
 }
 

@@ -229,8 +229,8 @@ static bool estimate_fanout(struct shard *shard, const struct message *message, 
 // An event of another hub has passed that hub's gate, which is alike: the level that is held is satisfied.
 static enum governance required_of(const struct shard *shard, const struct message *message) {
     enum governance level = message->frame->unit->directives.governance;
-    bool has_passed = message->origin && shard->hub->settings.approval_level &&
-                      level >= shard->hub->settings.approval_level;
+    bool has_passed = message->origin && shard->hub->start_settings.approval_level &&
+                      level >= shard->hub->start_settings.approval_level;
     return has_passed ? GOVERNANCE_AUTONOMOUS : level;
 }
 
@@ -478,7 +478,7 @@ static void publish_change(struct shard *shard, struct presence_change *change) 
 
 void presence_event_publish(struct shard *shard) {
     struct list *changes = &shard->presence.changes;
-    assert(shard->index == 0 || shard->index + 1 == shard->hub->settings.shard_count);
+    assert(shard->index == 0 || shard->index + 1 == shard->hub->start_settings.shard_count);
     while (!list_empty(changes) && events_may_announce(shard)) {
         struct presence_change *change = list_entry(changes->next, struct presence_change, link);
         list_remove(&change->link);

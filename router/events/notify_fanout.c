@@ -13,8 +13,8 @@
 // satisfied.
 static enum governance required_of(const struct shard *shard, const struct message *message) {
     enum governance level = message->frame->unit->directives.governance;
-    bool has_passed = message->origin && shard->hub->settings.approval_level &&
-                      level >= shard->hub->settings.approval_level;
+    bool has_passed = message->origin && shard->hub->start_settings.approval_level &&
+                      level >= shard->hub->start_settings.approval_level;
     return has_passed ? GOVERNANCE_AUTONOMOUS : level;
 }
 
@@ -46,7 +46,7 @@ static bool is_named(const struct message *message, const struct agent *agent) {
 // Whether an agent may be reached. The gate must let a notification of another hub reach the agent, too.
 static bool may_reach(const struct shard *shard, const struct message *message, const struct user *user,
                       const struct agent *agent) {
-    bool is_held = message->origin && shard->hub->settings.approval_level &&
+    bool is_held = message->origin && shard->hub->start_settings.approval_level &&
                    authz_requires_approval_at(shard, message, agent);
     return !is_held && authz_reaches(user, agent);
 }

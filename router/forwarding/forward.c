@@ -33,7 +33,7 @@ static bool has_maximum_pending(struct shard *shard, uint64_t target) {
 // A target that has gone may still be in this shard's registry, since its order is under way.
 enum error forward_fault(struct shard *shard, const struct message *message, uint64_t target) {
     uint32_t to = connection_shard(target);
-    assert(to < shard->hub->settings.shard_count);
+    assert(to < shard->hub->start_settings.shard_count);
     if (message_is_request(message) && has_maximum_pending(shard, target))
         return ERROR_OVERLOADED;
     if (to != shard->index)
@@ -404,7 +404,7 @@ static uint64_t response_hub_id(const struct shard *shard, const struct message 
     const struct lookup *lookup = &message->lookup;
     if (!lookup_has(lookup, KEY_ID) || lookup->type[KEY_ID] != JSON_NUMBER ||
         !json_number_whole(message->body, lookup->value[KEY_ID], &hub_id) ||
-        hub_id_shard(hub_id) >= shard->hub->settings.shard_count)
+        hub_id_shard(hub_id) >= shard->hub->start_settings.shard_count)
         return 0;
     return hub_id;
 }
@@ -418,7 +418,7 @@ static bool response_usable(const struct shard *shard, const struct message *mes
 static void hand_to_source(struct shard *shard, uint64_t hub_id, struct parcel *parcel, uint64_t from,
                            bool usable) {
     uint32_t to = hub_id_shard(hub_id);
-    assert(to < shard->hub->settings.shard_count && parcel->hole_count == 1);
+    assert(to < shard->hub->start_settings.shard_count && parcel->hole_count == 1);
     if (to != shard->index) {
         parcel->hub_id = hub_id;
         parcel->mail.kind = usable ? MAIL_ANSWER : MAIL_BROKEN;
@@ -473,7 +473,7 @@ void responses_route(struct shard *shard, const struct message *message) {
 
 void responses_end(struct shard *shard, struct peer *peer, const struct frame *frame, struct span id,
                    uint64_t hub_id, uint8_t detail) {
-    assert(hub_id_shard(hub_id) < shard->hub->settings.shard_count);
+    assert(hub_id_shard(hub_id) < shard->hub->start_settings.shard_count);
     struct parcel *parcel = parcel_open_answer(&shard->parcels, frame, &id);
     if (!parcel) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);

@@ -107,11 +107,12 @@ bool progress_route(struct shard *shard, const struct message *message) {
         return false;
     uint32_t to = hub_id_shard(report.hub_id);
     struct parcel *parcel = NULL;
-    if (to < shard->hub->settings.shard_count)
+    if (to < shard->hub->start_settings.shard_count)
         parcel = parcel_open(&shard->parcels, message->frame, &message->lookup.value[report.key], 1);
     if (!parcel) {
         drop_one(shard,
-                 to < shard->hub->settings.shard_count ? COUNT_DROP_NO_MEMORY : COUNT_DROP_PROGRESS_UNKNOWN,
+                 to < shard->hub->start_settings.shard_count ? COUNT_DROP_NO_MEMORY
+                                                             : COUNT_DROP_PROGRESS_UNKNOWN,
                  message->peer->connection_id, message->frame->body.bytes);
         return true;
     }
@@ -142,7 +143,7 @@ static bool read_report(struct shard *shard, struct peer *link, const struct fra
     message->method_long = bytes == SIZE_MAX;
     message->method_bytes = message->method_long ? 0 : bytes;
     return progress_token_read(message, report) &&
-           hub_id_shard(report->hub_id) < shard->hub->settings.shard_count;
+           hub_id_shard(report->hub_id) < shard->hub->start_settings.shard_count;
 }
 
 bool progress_number(struct shard *shard, struct peer *link, const struct frame *frame, uint64_t *number) {

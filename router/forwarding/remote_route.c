@@ -95,7 +95,7 @@ void remote_route_announce(struct shard *shard, const char *event, const struct 
     uint64_t bytes, link = remote_target_link(shard);
     if (!link)
         return;
-    const char *cluster = shard->hub->settings.cluster.name;
+    const char *cluster = shard->hub->start_settings.cluster.name;
     struct hub_envelope envelope = {.subject = subject, .is_json = true};
     envelope.subject_bytes =
         event ? subject_write(subject, cluster, &shard->settings->realm, SUBJECT_EVENT, event, strlen(event))

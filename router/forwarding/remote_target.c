@@ -285,7 +285,7 @@ static struct hub_envelope envelope_of(struct shard *shard, const struct message
     struct hub_envelope envelope = {.subject = subject, .reply = reply, .source = source_of(shard, message)};
     const struct hub_settings *settings = shard->settings;
     const struct realm *realm = to->is_former ? &settings->previous : &settings->realm;
-    const char *cluster = shard->hub->settings.cluster.name;
+    const char *cluster = shard->hub->start_settings.cluster.name;
     assert(!message->origin && (to->kind == SUBJECT_DECIDE) == (to->hub != NULL));
     envelope.source.time_ms = time_ms;
     envelope.subject_bytes = to->hub ? subject_write_hub(subject, cluster, to->hub, to->kind, 0)

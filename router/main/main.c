@@ -163,7 +163,7 @@ static void listen_on(const struct program *program, struct shard *shard) {
 
 static int open_journal(struct shard *shard, const char **why) {
     assert(shard->index == 0 && !shard->journal);
-    *why = shard->hub->settings.journal;
+    *why = shard->hub->start_settings.journal;
     return *why ? journal_open(shard) : 0;
 }
 
@@ -187,7 +187,8 @@ static void seal(struct program *program) {
                                     : atomic_load(&program->ring_unwalled)  ? SANDBOX_LAYER_MISSING
                                                                             : SANDBOX_LAYER_UP;
     assert(program->hub);
-    if (atomic_load(&program->failures) == 0 && !sandbox_apply_calls(&program->hub->settings.sandbox, ring))
+    if (atomic_load(&program->failures) == 0 &&
+        !sandbox_apply_calls(&program->hub->start_settings.sandbox, ring))
         atomic_store(&program->failures, 1);
 }
 
@@ -459,8 +460,8 @@ static bool read_users_again(struct program *program, struct config *config, str
     bool names_none = !config->users[0];
     if (names_none)
         memcpy(config->users, program->config.users, sizeof config->users);
-    fresh->users = config_users(config, &program->hub->settings.secrets.tables, before,
-                                program->hub->settings.approval_level, &fresh->realm);
+    fresh->users = config_users(config, &program->hub->start_settings.secrets.tables, before,
+                                program->hub->start_settings.approval_level, &fresh->realm);
     if (names_none)
         config->users[0] = '\0';
     return fresh->users != NULL;

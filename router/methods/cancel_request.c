@@ -93,7 +93,7 @@ void cancel_request_route(struct shard *shard, const struct message *message) {
         return;
     }
     struct pending *pending = request_index_find(&message->peer->request_index, message->body, id.value,
-                                                 &shard->hub->settings.secrets.tables, &shard->quota);
+                                                 &shard->hub->start_settings.secrets.tables, &shard->quota);
     if (pending && shard->settings->users && !is_own(message->peer, pending))
         pending = NULL;
     bool is_done = feature_cancel_request(shard, message->peer, message->body, id.value,

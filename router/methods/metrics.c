@@ -74,7 +74,7 @@ static void put_rows(struct shard *shard, struct text *out, const char *type, co
         assert(row->help || (at > 0 && strcmp(row->metric, list->entries[at - 1].row->metric) == 0));
         if (row->help)
             put_family(out, row->metric, type, row->help);
-        for (uint32_t other = 0; other < shard->hub->settings.shard_count; other++) {
+        for (uint32_t other = 0; other < shard->hub->start_settings.shard_count; other++) {
             put_name(out, row->metric, NULL, (int)other, row->labels);
             put_value(out, read(&shard->hub->shards[other]->stats, list->entries[at].number));
         }
@@ -83,9 +83,9 @@ static void put_rows(struct shard *shard, struct text *out, const char *type, co
 
 static void put_tables(struct shard *shard, struct text *out) {
     struct stats_list list;
-    stats_list_counters(shard->hub->settings.features, &list);
+    stats_list_counters(shard->hub->start_settings.features, &list);
     put_rows(shard, out, "counter", &list, stats_read);
-    stats_list_gauges(shard->hub->settings.features, &list);
+    stats_list_gauges(shard->hub->start_settings.features, &list);
     put_rows(shard, out, "gauge", &list, stats_read_gauge);
 }
 
@@ -128,7 +128,7 @@ static void put_histogram(struct text *out, const char *metric, int shard,
 
 static void put_histograms(struct shard *shard, struct text *out) {
     const struct hub *hub = shard->hub;
-    uint32_t count = hub->settings.shard_count;
+    uint32_t count = hub->start_settings.shard_count;
     assert(count > 0);
     put_family(out, "latency_seconds", "histogram",
                "From the turn that took a frame in to its hand-over to the kernel; frames of one send count "
@@ -150,7 +150,7 @@ static void put_one(struct text *out, const char *metric, const char *help, uint
 
 static void put_shards(struct shard *shard, struct text *out) {
     const struct hub *hub = shard->hub;
-    uint32_t count = hub->settings.shard_count;
+    uint32_t count = hub->start_settings.shard_count;
     assert(count > 0);
     put_family(out, "cpu_seconds_total", "counter",
                "Processor time of the shard's thread, as last looked at.");

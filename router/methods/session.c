@@ -41,14 +41,14 @@ static void put_capabilities(struct text *out, const struct shard *shard) {
     text_put(out, shard->settings->takeover ? "true" : "false");
     text_put(out, ",\"audit\":");
     text_put(out, journal_is_on(shard) ? "true" : "false");
-    if (shard->hub->settings.approval_level) {
+    if (shard->hub->start_settings.approval_level) {
         text_put(out, ",\"gate\":\"");
-        text_put(out, governance_text(shard->hub->settings.approval_level));
+        text_put(out, governance_text(shard->hub->start_settings.approval_level));
         text_put(out, "\"");
     }
     text_put(out, shard->settings->users ? ",\"users\":true" : "");
     text_put(out, hub_has_cluster(shard->hub) ? ",\"cluster\":true" : "");
-    text_put(out, shard->hub->settings.http_host[0] ? ",\"http\":true" : "");
+    text_put(out, shard->hub->start_settings.http_host[0] ? ",\"http\":true" : "");
     text_put(out, has_mcp(shard->settings) ? ",\"mcp\":true" : "");
     text_put(out, ",\"events\":true}");
 }

@@ -25,7 +25,7 @@ static void put_number(struct text *out, const char *name, uint64_t number) {
 static uint64_t sum(const struct hub *hub, uint64_t (*read)(const struct stats *, unsigned),
                     unsigned number) {
     uint64_t all = 0;
-    for (uint32_t index = 0; index < hub->settings.shard_count; index++)
+    for (uint32_t index = 0; index < hub->start_settings.shard_count; index++)
         all += read(&hub->shards[index]->stats, number);
     return all;
 }
@@ -34,7 +34,7 @@ static uint64_t sum(const struct hub *hub, uint64_t (*read)(const struct stats *
 
 static void put_counters(const struct hub *hub, struct text *out) {
     struct stats_list list;
-    stats_list_counters(hub->settings.features, &list);
+    stats_list_counters(hub->start_settings.features, &list);
     for (unsigned at = 0; at < list.count; at++)
         put_number(out, list.entries[at].row->name, sum(hub, stats_read, list.entries[at].number));
 }
@@ -53,9 +53,9 @@ static void put_hub(struct shard *shard, struct text *out, const struct stats_li
     text_put(out, "\",\"phase\":\"");
     text_put(out, phases[hub_phase(hub)]);
     text_put(out, "\"");
-    put_number(out, "pid", hub->settings.process);
+    put_number(out, "pid", hub->start_settings.process);
     put_number(out, "uptime_ms", shard_now_ms(shard) - hub->began_ms);
-    put_number(out, "shards", hub->settings.shard_count);
+    put_number(out, "shards", hub->start_settings.shard_count);
     put_number(out, "connections", hub_connection_count(hub));
     put_number(out, "connections_max", shard_limits(shard)->connections_max);
     put_number(out, "agents", shard->agents.count);
@@ -100,7 +100,7 @@ static void put_sandbox(const struct hub *hub, struct text *out) {
                                          [SANDBOX_LAYER_UP] = "up",
                                          [SANDBOX_LAYER_MISSING] = "missing",
                                          [SANDBOX_LAYER_UNUSED] = "unused"};
-    const struct hub_sandbox *sandbox = &hub->settings.sandbox;
+    const struct hub_sandbox *sandbox = &hub->start_settings.sandbox;
     put_key(out, "sandbox");
     text_put(out, "{\"mode\":\"");
     text_put(out, modes[sandbox->mode]);
@@ -142,8 +142,8 @@ static void put_histogram(struct text *out, const char *name, const struct log_h
 
 static void put_histograms(const struct hub *hub, struct text *out) {
     struct log_histogram_view latency = {0}, depth = {0};
-    assert(hub->settings.shard_count > 0);
-    for (uint32_t index = 0; index < hub->settings.shard_count; index++) {
+    assert(hub->start_settings.shard_count > 0);
+    for (uint32_t index = 0; index < hub->start_settings.shard_count; index++) {
         log_histogram_read(&hub->shards[index]->stats.latency, &latency);
         log_histogram_read(&hub->shards[index]->stats.depth, &depth);
     }
@@ -161,7 +161,7 @@ static void put_shard(const struct hub *hub, struct text *out, const struct stat
     const struct stats *stats = &hub->shards[index]->stats;
     struct log_histogram_view latency = {0};
     log_histogram_read(&stats->latency, &latency);
-    assert(index < hub->settings.shard_count);
+    assert(index < hub->start_settings.shard_count);
     text_put(out, "{\"connections\":");
     text_number(out, atomic_load_explicit(&hub->connections[index], memory_order_relaxed));
     put_number(out, "subscriptions", atomic_load_explicit(&hub->subscriptions[index], memory_order_relaxed));
@@ -179,8 +179,8 @@ static void put_shard(const struct hub *hub, struct text *out, const struct stat
 
 static void put_shards(const struct hub *hub, struct text *out, const struct stats_list *gauges) {
     put_key(out, "per_shard");
-    assert(hub->settings.shard_count > 0);
-    for (uint32_t index = 0; index < hub->settings.shard_count; index++) {
+    assert(hub->start_settings.shard_count > 0);
+    for (uint32_t index = 0; index < hub->start_settings.shard_count; index++) {
         text_put(out, index ? "," : "[");
         put_shard(hub, out, gauges, index);
     }
@@ -268,8 +268,8 @@ static void put_surveys(struct shard *shard, struct text *out) {
     struct survey_list deepest = {0}, slowest = {0};
     struct survey_sessions sessions = {0};
     uint64_t oldest_ms = UINT64_MAX;
-    assert(hub->settings.shard_count > 0);
-    for (uint32_t index = 0; index < hub->settings.shard_count; index++) {
+    assert(hub->start_settings.shard_count > 0);
+    for (uint32_t index = 0; index < hub->start_settings.shard_count; index++) {
         struct survey_page page;
         if (!survey_read(&hub->shards[index]->survey, &page))
             continue;
@@ -291,7 +291,7 @@ static void put_surveys(struct shard *shard, struct text *out) {
 void status_write(struct shard *shard, struct text *out) {
     assert(shard->hub->shards[shard->index] == shard);
     struct stats_list gauges;
-    stats_list_gauges(shard->hub->settings.features, &gauges);
+    stats_list_gauges(shard->hub->start_settings.features, &gauges);
     put_hub(shard, out, &gauges);
     put_transports(shard->hub, out, &gauges);
     put_sandbox(shard->hub, out);

@@ -18,7 +18,7 @@ struct where {
 };
 
 static void put_where(struct text *out, const struct shard *shard, const struct where *where) {
-    const struct hub_cluster *cluster = &shard->hub->settings.cluster;
+    const struct hub_cluster *cluster = &shard->hub->start_settings.cluster;
     if (!where->is_known)
         return;
     text_put(out, ",\"hub\":");

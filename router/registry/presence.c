@@ -22,7 +22,7 @@ enum presence_reason presence_reason_read(const char *text, size_t bytes) {
 }
 
 static bool is_last(const struct shard *shard) {
-    return shard->index + 1 == shard->hub->settings.shard_count;
+    return shard->index + 1 == shard->hub->start_settings.shard_count;
 }
 
 // Returns whether this hub or another hub has subscribers to presence.
@@ -122,7 +122,7 @@ static uint64_t digest(const struct shard *shard, const struct agent *agent) {
     const struct capabilities *capabilities = agent->capabilities;
     assert(agent->child && agent->governance < GOVERNANCE_COUNT);
     uint64_t of_text =
-        siphash_table(&shard->hub->settings.secrets.tables, capabilities->text, capabilities->bytes);
+        siphash_table(&shard->hub->start_settings.secrets.tables, capabilities->text, capabilities->bytes);
     return (of_text << 3 | (uint64_t)agent->governance << 1) | 1;
 }
 

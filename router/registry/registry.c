@@ -98,7 +98,7 @@ static void notify_revoked(struct shard *shard, const struct order *order) {
 // --- The round over all shards
 
 static void pass_on(struct shard *shard, struct order *order, uint32_t to) {
-    assert(to < shard->hub->settings.shard_count);
+    assert(to < shard->hub->start_settings.shard_count);
     assert(to != shard->index || order->stage != ORDER_APPLIED); // which may have to go on in a later turn
     if (to == shard->index)
         registry_step(shard, order);
@@ -200,7 +200,7 @@ static bool apply_here(struct shard *shard, struct order *order) {
     } else if (order->error != previous) { // the opposite goes to all shards
         order->stage = ORDER_APPLIED;
         pass_on(shard, order, 0);
-    } else if (shard->index + 1 < shard->hub->settings.shard_count) {
+    } else if (shard->index + 1 < shard->hub->start_settings.shard_count) {
         pass_on(shard, order, shard->index + 1);
     } else {
         confirm(shard, order);
@@ -347,7 +347,7 @@ static void mark_pending(struct shard *shard, const struct order *order) {
 
 static void mark_next_shard(struct shard *shard, struct order *order) {
     assert(connection_shard(order->mail.connection) == shard->index);
-    while (order->mark_next < shard->hub->settings.shard_count) {
+    while (order->mark_next < shard->hub->start_settings.shard_count) {
         uint32_t to = order->mark_next++;
         if (to != shard->index) {
             pass_on(shard, order, to);
@@ -409,7 +409,7 @@ static void registry_return(struct shard *shard, struct order *order) {
         return;
     }
     order->stage = ORDER_NOTIFYING;
-    pass_on(shard, order, shard->hub->settings.shard_count - 1);
+    pass_on(shard, order, shard->hub->start_settings.shard_count - 1);
 }
 
 static void registry_notify(struct shard *shard, struct order *order) {

@@ -37,10 +37,10 @@ static void undo(struct shard *shard, struct order *order, enum error error) {
 // Accepts this shard's part of the quota that shard 0 has reserved.
 static void accept_share(struct shard *shard, struct order *order) {
     uint64_t share =
-        shard->index ? order->reserved_bytes / (shard->hub->settings.shard_count - shard->index) : 0;
+        shard->index ? order->reserved_bytes / (shard->hub->start_settings.shard_count - shard->index) : 0;
     quota_accept(&shard->quota, share);
     order->reserved_bytes -= share;
-    assert(shard->index + 1 < shard->hub->settings.shard_count || order->reserved_bytes == 0);
+    assert(shard->index + 1 < shard->hub->start_settings.shard_count || order->reserved_bytes == 0);
 }
 
 // Has the shard review its peers if rights have changed since the registration was checked.
@@ -73,7 +73,7 @@ static struct agent_profile profile_of(const struct shard *shard, struct order *
         .connected_since_ms = order->connected_since_ms,
         .held_since_ms = order->held_since_ms,
         .serial = order->serial,
-        .judged_for = shard->index == 0 ? shard->hub->settings.shard_count : 0,
+        .judged_for = shard->index == 0 ? shard->hub->start_settings.shard_count : 0,
         .set_aside = &order->reserved_bytes,
     };
 }
@@ -95,7 +95,7 @@ static void apply_register(struct shard *shard, struct order *order) {
     assert(order->capabilities && order->serial && !order->error);
     accept_share(shard, order);
     if (shard->index == 0 && !order->latency)
-        order->latency = latency_create(&shard->quota, shard->hub->settings.shard_count);
+        order->latency = latency_create(&shard->quota, shard->hub->start_settings.shard_count);
     struct agent_profile profile = profile_of(shard, order);
     bool is_registered = agents_put(&shard->agents, &profile);
     review_later(shard, order);

@@ -211,8 +211,8 @@ static bool is_own_cancel(struct shard *shard, const struct message *message) {
         (lookup->type[key] != JSON_STRING && lookup->type[key] != JSON_NUMBER))
         return false;
     struct span id = lookup->value[key];
-    return request_index_find(&peer->request_index, message->body, id, &shard->hub->settings.secrets.tables,
-                              &shard->quota) ||
+    return request_index_find(&peer->request_index, message->body, id,
+                              &shard->hub->start_settings.secrets.tables, &shard->quota) ||
            feature_has_request(shard, peer, message->body, id);
 }
 

@@ -10,7 +10,7 @@
 #include "router/rights/authz.h"
 
 static void post(struct shard *shard, struct attach_query *query, uint32_t to) {
-    assert(to < shard->hub->settings.shard_count);
+    assert(to < shard->hub->start_settings.shard_count);
     query->mail.kind = MAIL_ATTACH;
     if (to == shard->index)
         remote_attach_arrived(shard, &query->mail);

@@ -342,7 +342,7 @@ static void pass(uint64_t ns) {
 static uint64_t count_of(const char *name, uint64_t wanted) {
     (void)wanted; // nothing is under way any more
     struct stats_list list;
-    stats_list_counters(fleet.sites[0].world.hub->settings.features, &list);
+    stats_list_counters(fleet.sites[0].world.hub->start_settings.features, &list);
     for (unsigned at = 0; at < list.count; at++)
         if (strcmp(list.entries[at].row->name, name) == 0)
             return sum_of(list.entries[at].number) - before[list.entries[at].number];

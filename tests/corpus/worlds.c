@@ -24,7 +24,7 @@ struct cable *worlds_dial(struct world *world, enum line_wire wire) {
 
 uint64_t worlds_count(const struct world *world, const char *name) {
     struct stats_list list;
-    stats_list_counters(world->hub->settings.features, &list);
+    stats_list_counters(world->hub->start_settings.features, &list);
     for (unsigned at = 0; at < list.count; at++) {
         uint64_t sum = 0;
         if (strcmp(list.entries[at].row->name, name) != 0)

@@ -355,7 +355,7 @@ static void act(void) {
 static bool read_again(void *context, struct hub_settings *fresh) {
     const struct site *site = context;
     const struct hub *hub = site->world.hub;
-    fresh->secure = hub->settings.secure ? toy_source() : NULL;
+    fresh->secure = hub->start_settings.secure ? toy_source() : NULL;
     fresh->children = kids_read(site->index);
     fresh->users = rights_read(site->index, hub_settings(hub)->users);
     rights_realm(site->index, &fresh->realm);

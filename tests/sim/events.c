@@ -292,7 +292,7 @@ void events_presence(struct run *run, struct guest *guest, const struct naive_fr
     if (!may_hear_of_agents(guest) || !agent.bytes || left != (reason.bytes != NULL) || frame->fields.count)
         oracle_fail(run, NOBODY, frame, "a guest was told of an agent that it hasn't asked for, or badly");
     if (left && !bit_is(reason, "\"unregistered\"") && !bit_is(reason, "\"disconnected\"") &&
-        !(bit_is(reason, "\"replaced\"") && run->world.hub->settings.takeover))
+        !(bit_is(reason, "\"replaced\"") && run->world.hub->start_settings.takeover))
         oracle_fail(run, NOBODY, frame, "an agent left for no reason that there is");
     if (hearing->told != hearing->told_before)
         hearing->absent = 0;

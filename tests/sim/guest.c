@@ -51,7 +51,7 @@ struct guest *guest_arrive(struct run *run, int name) {
     if (name != NOBODY) {
         guest->level = random_chance(run->random, 700) ? 3 : (int)random_below(run->random, 4);
         guest->methods = random_below(run->random, 1 << METHODS_MAX);
-        guest->logs = run->world.hub->settings.journal && random_chance(run->random, 400);
+        guest->logs = run->world.hub->start_settings.journal && random_chance(run->random, 400);
     }
     attaching_begin(run, guest);
     pace_choose(run, guest);

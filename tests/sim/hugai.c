@@ -126,7 +126,7 @@ static const struct field *find_field(const struct method *method, const char *n
 
 static bool is_journaled(const struct run *run, const struct method *method) {
     bool is_kept = strcmp(method->name, "audit/log") == 0 || strcmp(method->name, "governance/approval") == 0;
-    return is_kept && run->world.hub->settings.journal;
+    return is_kept && run->world.hub->start_settings.journal;
 }
 
 // Whether the connection surely holds the guest's name, but for what others may do to it.
@@ -206,7 +206,7 @@ static void address(struct run *run, struct plan *plan) {
         call->to = TO_NOBODY;
         call->unroutable = -32002;
     } else if (is_for(plan, "audit/log") && !by_name) {
-        call->to = run->world.hub->settings.journal ? TO_HUB : TO_NOBODY;
+        call->to = run->world.hub->start_settings.journal ? TO_HUB : TO_NOBODY;
     } else if (is_for(plan, "governance/approval") && !by_name && !plan->twisted) {
         call->targetless = true; // its approver tells
     }
@@ -302,7 +302,7 @@ static void note(const struct run *run, const struct plan *plan, struct record *
 // A lazy hub judges strictly what enters its journal, but when it drains it doesn't come to that.
 bool hugai_spoken(const struct run *run) {
     const struct profile *profile = &run->profile;
-    return profile->strict || (run->world.hub->settings.journal && !profile->drain_early);
+    return profile->strict || (run->world.hub->start_settings.journal && !profile->drain_early);
 }
 
 static const struct method *choose_method(struct run *run) {

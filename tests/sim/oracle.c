@@ -392,7 +392,7 @@ bool oracle_frame(struct run *run, struct guest *guest, const struct naive_frame
     if (method.bytes)
         check_asked(run, frame);
     if (bit_is(method, "\"hub/replaced\"")) {
-        if (!contended(run, guest) || !run->world.hub->settings.takeover || frame->fields.count)
+        if (!contended(run, guest) || !run->world.hub->start_settings.takeover || frame->fields.count)
             oracle_fail(run, NOBODY, frame, "a guest was told that it was replaced, by nobody");
         guest->leaving = true;
         return false;

@@ -45,7 +45,7 @@ static struct users *read_users(const struct users *before) {
 
 static bool read_again(void *context, struct hub_settings *fresh) {
     (void)context;
-    fresh->secure = stage.world.hub->settings.secure ? toy_source_of(stage.now.authorities) : NULL;
+    fresh->secure = stage.world.hub->start_settings.secure ? toy_source_of(stage.now.authorities) : NULL;
     fresh->users = read_users(hub_settings(stage.world.hub)->users);
     return true;
 }

@@ -55,9 +55,9 @@ static void open_shards(struct world *world) {
             kernel_fail("shard %u can't be opened: %s", index, why);
         world->fibers[index] = fiber_create(live, world->shards[index]);
     }
-    if (world->hub->settings.journal && journal_open(world->shards[0]))
+    if (world->hub->start_settings.journal && journal_open(world->shards[0]))
         kernel_fail("the journal can't be opened");
-    bool secure = world->hub->settings.secure != NULL;
+    bool secure = world->hub->start_settings.secure != NULL;
     const struct accept_socket sockets[] = {{world->listener, &transport_framed, secure, false},
                                             {world->lines_listener, &transport_lines, secure, false},
                                             {world->http_listener, &transport_http, secure, false}};
@@ -77,7 +77,7 @@ static void fill_quota(struct world *world, uint32_t room) {
 static bool read_again(void *context, struct hub_settings *fresh) {
     const struct world *world = context;
     fresh->limits = world->limits;
-    fresh->secure = world->hub->settings.secure ? toy_source() : NULL;
+    fresh->secure = world->hub->start_settings.secure ? toy_source() : NULL;
     fresh->children = world->children ? world->children() : NULL;
     fresh->users = world->users ? world->users(hub_settings(world->hub)->users) : NULL;
     return true;
@@ -426,10 +426,10 @@ static void check_hub(const struct hub *hub) {
         kernel_fail("%llu bytes are still counted as held, %llu of them as kept",
                     (unsigned long long)atomic_load(&hub->budget.bytes),
                     (unsigned long long)atomic_load(&hub->budget.quota_bytes));
-    for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++) {
+    for (uint32_t shard = 0; shard < hub->start_settings.shard_count; shard++) {
         if (atomic_load(&hub->connections[shard]))
             kernel_fail("shard %u still counts connections", shard);
-        for (uint32_t slot = 0; slot < hub->settings.limits.connections_max; slot++)
+        for (uint32_t slot = 0; slot < hub->start_settings.limits.connections_max; slot++)
             if (atomic_load(&hub->pending[shard][slot]))
                 kernel_fail("slot %u of shard %u still owes", slot, shard);
     }
@@ -471,7 +471,7 @@ static void check_journal(const struct world *world) {
 }
 
 void world_close(struct world *world) {
-    if (world->hub->settings.journal && !world->stuck)
+    if (world->hub->start_settings.journal && !world->stuck)
         check_journal(world);
     for (uint32_t index = 0; index < world->shard_count; index++)
         check_shard(world->shards[index]);

@@ -9,7 +9,7 @@ uint64_t identity_origin(const struct shard *shard, const struct io_origin *orig
         memcpy(text + 1, &origin->user, sizeof origin->user);
     else
         memcpy(text + 1, origin->address, sizeof origin->address);
-    return siphash_table(&shard->hub->settings.secrets.tables, text, sizeof text);
+    return siphash_table(&shard->hub->start_settings.secrets.tables, text, sizeof text);
 }
 
 static void look_where_from(struct shard *shard, struct identity *identity, int socket) {

@@ -13,7 +13,7 @@
 #include "router/engine/shard/feature.h"
 
 static bool make_counters(struct hub *hub) {
-    uint32_t count = hub->settings.shard_count;
+    uint32_t count = hub->start_settings.shard_count;
     assert(count > 0 && count <= SHARDS_MAX);
     hub->taken_up = memory_take_zeroed(count, sizeof *hub->taken_up);
     hub->connections = memory_take_zeroed(count, sizeof *hub->connections);
@@ -22,7 +22,8 @@ static bool make_counters(struct hub *hub) {
     hub->unknown_oldest = memory_take_zeroed(count, sizeof *hub->unknown_oldest);
     hub->pending = memory_take_zeroed(count, sizeof *hub->pending);
     for (uint32_t shard = 0; hub->pending && shard < count; shard++) {
-        hub->pending[shard] = memory_take_zeroed(hub->settings.limits.connections_max, sizeof **hub->pending);
+        hub->pending[shard] =
+            memory_take_zeroed(hub->start_settings.limits.connections_max, sizeof **hub->pending);
         if (!hub->pending[shard])
             return false;
     }
@@ -31,12 +32,12 @@ static bool make_counters(struct hub *hub) {
 }
 
 static bool hub_make(struct hub *hub) {
-    size_t count = hub->settings.shard_count;
+    size_t count = hub->start_settings.shard_count;
     hub->shards = memory_take_zeroed(count, sizeof *hub->shards);
     hub->mailboxes = memory_take_aligned(alignof(struct mailbox), count * count * sizeof *hub->mailboxes);
-    if (hub->settings.users)
-        hub->demand = subscriber_count_create(&hub->settings.secrets.tables);
-    if (!hub->shards || !hub->mailboxes || !make_counters(hub) || !hub->demand != !hub->settings.users)
+    if (hub->start_settings.users)
+        hub->demand = subscriber_count_create(&hub->start_settings.secrets.tables);
+    if (!hub->shards || !hub->mailboxes || !make_counters(hub) || !hub->demand != !hub->start_settings.users)
         return false;
     for (size_t index = 0; index < count * count; index++)
         mailbox_init(&hub->mailboxes[index]);
@@ -56,8 +57,8 @@ static bool make_states(struct hub *hub) {
 }
 
 static bool put_into_effect(struct hub *hub, const struct hub_settings *settings) {
-    assert(settings->shard_count == hub->settings.shard_count); // tables have that size
-    assert(settings->limits.connections_max == hub->settings.limits.connections_max);
+    assert(settings->shard_count == hub->start_settings.shard_count); // tables have that size
+    assert(settings->limits.connections_max == hub->start_settings.limits.connections_max);
     struct hub_edition *edition = memory_take(sizeof *edition);
     if (!edition)
         return false;
@@ -78,7 +79,7 @@ static void edition_destroy(struct hub_edition *edition) {
 
 static uint64_t taken_up_by_all(const struct hub *hub) {
     uint64_t least = UINT64_MAX;
-    for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++) {
+    for (uint32_t shard = 0; shard < hub->start_settings.shard_count; shard++) {
         uint64_t number = atomic_load_explicit(&hub->taken_up[shard], memory_order_acquire);
         least = number < least ? number : least;
     }
@@ -102,12 +103,12 @@ static void forget_editions(struct hub *hub) {
 
 bool hub_accepts_limits(const struct hub *hub, const struct limits *limits,
                         char expected[HUB_LIMITS_FAULT_BYTES]) {
-    uint64_t least = limits_memory_bytes_least(hub->settings.shard_count);
+    uint64_t least = limits_memory_bytes_least(hub->start_settings.shard_count);
     uint64_t kept = atomic_load_explicit(&hub->budget.quota_bytes, memory_order_relaxed);
     assert(least > 0);
     if (limits->memory_bytes_max < least)
         snprintf(expected, HUB_LIMITS_FAULT_BYTES, "expected %lluM at least for the %u shards of this hub",
-                 (unsigned long long)(least >> 20), hub->settings.shard_count);
+                 (unsigned long long)(least >> 20), hub->start_settings.shard_count);
     else if (kept > limits->memory_bytes_max / 2)
         snprintf(expected, HUB_LIMITS_FAULT_BYTES,
                  "expected %lluK at least: peers have this hub keep half of that",
@@ -120,7 +121,7 @@ bool hub_accepts_limits(const struct hub *hub, const struct limits *limits,
 // Keeps the realm before a reload, so that hubs of that realm are served for the grace period.
 static void keep_previous(const struct hub *hub, struct hub_settings *fresh, uint64_t now_ms) {
     const struct hub_settings *before = hub_settings(hub);
-    uint64_t grace_ms = hub_has_cluster(hub) ? hub->settings.cluster.realm_grace_ns / 1000000 : 0;
+    uint64_t grace_ms = hub_has_cluster(hub) ? hub->start_settings.cluster.realm_grace_ns / 1000000 : 0;
     fresh->previous = before->previous;
     fresh->previous_until_ms = before->previous_until_ms;
     if (realm_same(&fresh->realm, &before->realm))
@@ -131,21 +132,21 @@ static void keep_previous(const struct hub *hub, struct hub_settings *fresh, uin
 }
 
 bool hub_reload(struct hub *hub, uint64_t now_ms) {
-    struct hub_settings settings = hub->settings;
-    if (!hub->settings.read_again)
+    struct hub_settings settings = hub->start_settings;
+    if (!hub->start_settings.read_again)
         return true;
     settings.children = NULL;
     settings.secure = NULL;
     settings.users = NULL;
     char expected[HUB_LIMITS_FAULT_BYTES];
-    bool good = hub->settings.read_again(hub->settings.read_context, &settings);
-    settings.limits.connections_max = hub->settings.limits.connections_max; // tables have that size
+    bool good = hub->start_settings.read_again(hub->start_settings.read_context, &settings);
+    settings.limits.connections_max = hub->start_settings.limits.connections_max; // tables have that size
     if (good)
         keep_previous(hub, &settings, now_ms);
     if (good && hub_accepts_limits(hub, &settings.limits, expected) && put_into_effect(hub, &settings)) {
         forget_editions(hub);
-        if (hub->settings.in_effect)
-            hub->settings.in_effect(hub->settings.read_context);
+        if (hub->start_settings.in_effect)
+            hub->start_settings.in_effect(hub->start_settings.read_context);
         return true;
     }
     if (good)
@@ -159,8 +160,9 @@ int hub_create(struct hub **out, const struct hub_settings *settings) {
     struct hub *hub = memory_take_zeroed(1, sizeof *hub);
     if (!hub)
         return -ENOMEM;
-    hub->settings = *settings;
-    if (!hub->settings.realm.bytes && !realm_make(&hub->settings.realm, NULL, 0, settings->approval_level)) {
+    hub->start_settings = *settings;
+    if (!hub->start_settings.realm.bytes &&
+        !realm_make(&hub->start_settings.realm, NULL, 0, settings->approval_level)) {
         memory_give(hub);
         return -ENOMEM;
     }
@@ -169,7 +171,7 @@ int hub_create(struct hub **out, const struct hub_settings *settings) {
     hub->features = feature_set_create(settings->features, settings, false);
     hub->features_watched = feature_set_create(settings->features, settings, true);
     if (!hub->features || !hub->features_watched || !hub->strangers ||
-        !put_into_effect(hub, &hub->settings) || !hub_make(hub) || !make_states(hub)) {
+        !put_into_effect(hub, &hub->start_settings) || !hub_make(hub) || !make_states(hub)) {
         hub_destroy(hub);
         return -ENOMEM;
     }
@@ -179,7 +181,7 @@ int hub_create(struct hub **out, const struct hub_settings *settings) {
 
 void hub_destroy(struct hub *hub) {
     assert(atomic_load(&hub->journal_bytes) == 0 && atomic_load(&hub->budget.quota_bytes) == 0);
-    for (uint32_t shard = 0; hub->pending && shard < hub->settings.shard_count; shard++)
+    for (uint32_t shard = 0; hub->pending && shard < hub->start_settings.shard_count; shard++)
         memory_give((void *)hub->pending[shard]);
     for (struct hub_edition *edition = atomic_load(&hub->edition), *before; edition; edition = before) {
         before = edition->before;
@@ -205,7 +207,7 @@ void hub_destroy(struct hub *hub) {
 void hub_session(const struct hub *hub, uint64_t connection, char *out) {
     assert(connection); // the name 0 means no connection
     uint8_t hash[SIPHASH_BYTES];
-    siphash_name(&hub->settings.secrets.sessions, &connection, sizeof connection, hash);
+    siphash_name(&hub->start_settings.secrets.sessions, &connection, sizeof connection, hash);
     for (unsigned digit = 0; digit < HUB_SESSION_BYTES; digit++)
         out[digit] = "0123456789abcdef"[hash[digit / 2] >> (digit % 2 ? 0 : 4) & 15];
 }
@@ -221,7 +223,7 @@ void hub_pending_add(struct hub *hub, uint64_t connection, int32_t change) {
     assert(hub_knows(hub, connection));
     assert(change == 1 || (change == -1 && hub_pending(hub, connection) > 0));
     _Atomic uint32_t *pending = &hub->pending[connection_shard(connection)][connection_slot(connection)];
-    if (hub->settings.shard_count > 1) {
+    if (hub->start_settings.shard_count > 1) {
         atomic_fetch_add_explicit(pending, (uint32_t)change, memory_order_relaxed);
         return;
     }
@@ -231,13 +233,13 @@ void hub_pending_add(struct hub *hub, uint64_t connection, int32_t change) {
 }
 
 static uint32_t connections_of(const struct hub *hub, uint32_t shard) {
-    assert(shard < hub->settings.shard_count);
+    assert(shard < hub->start_settings.shard_count);
     return atomic_load_explicit(&hub->connections[shard], memory_order_relaxed);
 }
 
 uint32_t hub_emptiest_shard(const struct hub *hub) {
     uint32_t emptiest = 0;
-    for (uint32_t shard = 1; shard < hub->settings.shard_count; shard++)
+    for (uint32_t shard = 1; shard < hub->start_settings.shard_count; shard++)
         if (connections_of(hub, shard) < connections_of(hub, emptiest))
             emptiest = shard;
     return emptiest;
@@ -245,7 +247,7 @@ uint32_t hub_emptiest_shard(const struct hub *hub) {
 
 uint32_t hub_connection_count(const struct hub *hub) {
     uint32_t count = 0;
-    for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++)
+    for (uint32_t shard = 0; shard < hub->start_settings.shard_count; shard++)
         count += connections_of(hub, shard);
     return count;
 }

@@ -150,7 +150,7 @@ struct hub_edition {
 };
 
 struct hub {
-    struct hub_settings settings; // the settings of the start; constant
+    struct hub_settings start_settings; // the settings of the start; constant
     // The settings in effect. Shard 0 replaces the edition. Each shard takes the new edition at its next turn
     // (shard_take_settings). An edition is freed when no shard reads it any more.
     struct hub_edition *_Atomic edition;
@@ -219,12 +219,12 @@ void hub_destroy(struct hub *hub);
 
 // Returns whether the hub is one of a cluster of hubs.
 static inline bool hub_has_cluster(const struct hub *hub) {
-    return hub->settings.cluster.name[0] != '\0';
+    return hub->start_settings.cluster.name[0] != '\0';
 }
 
 static inline struct mailbox *hub_mailbox(struct hub *hub, uint32_t from, uint32_t to) {
-    assert(from < hub->settings.shard_count && to < hub->settings.shard_count);
-    return &hub->mailboxes[from * hub->settings.shard_count + to];
+    assert(from < hub->start_settings.shard_count && to < hub->start_settings.shard_count);
+    return &hub->mailboxes[from * hub->start_settings.shard_count + to];
 }
 // Returns the settings in effect.
 static inline const struct hub_settings *hub_settings(const struct hub *hub) {
@@ -247,8 +247,8 @@ static inline uint32_t connection_slot(uint64_t connection) {
 }
 // Returns whether the hub has such a slot, whichever connection is in the slot now.
 static inline bool hub_knows(const struct hub *hub, uint64_t connection) {
-    return connection_shard(connection) < hub->settings.shard_count &&
-           connection_slot(connection) < hub->settings.limits.connections_max;
+    return connection_shard(connection) < hub->start_settings.shard_count &&
+           connection_slot(connection) < hub->start_settings.limits.connections_max;
 }
 
 // Writes the name under which peers and the journal know a connection: hexadecimal digits, different for each

@@ -60,7 +60,7 @@ uint64_t identity_holder(struct shard *shard, struct peer *peer) {
     const struct user *user = identity_user(peer);
     assert(!user || shard->settings->users);
     if (user)
-        return siphash_table(&shard->hub->settings.secrets.tables, user->name, strlen(user->name));
+        return siphash_table(&shard->hub->start_settings.secrets.tables, user->name, strlen(user->name));
     bool is_whole = peer->connection.socket < 0 ||
                     peer->connection_id == shard->across.registrant.connection; // all hubs speak there
     struct peer_cold *cold = is_whole ? NULL : peer_take_cold(shard, peer);

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 void post_mail(struct shard *shard, uint32_t to, struct mail *mail) {
-    assert(to < shard->hub->settings.shard_count);
+    assert(to < shard->hub->start_settings.shard_count);
     if (to != shard->index) {
         mailbox_post(hub_mailbox(shard->hub, shard->index, to), mail);
         return;
@@ -25,7 +25,7 @@ void post_defer(struct shard *shard, struct mail *mail) {
 // upwards, and must not arrive before mail that this shard posted earlier.
 void post_publish(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC);
-    for (uint32_t to = shard->hub->settings.shard_count; to-- > 0;) {
+    for (uint32_t to = shard->hub->start_settings.shard_count; to-- > 0;) {
         struct mailbox *mailbox = hub_mailbox(shard->hub, shard->index, to);
         if (to != shard->index && mailbox_publish(mailbox))
             shard_wake(shard, to);
@@ -37,7 +37,7 @@ bool post_quiet(struct shard *shard) {
     assert(!shard->orders == (shard->orders_last == &shard->orders));
     if (shard->orders)
         return false;
-    for (uint32_t other = 0; other < shard->hub->settings.shard_count; other++)
+    for (uint32_t other = 0; other < shard->hub->start_settings.shard_count; other++)
         if (!mailbox_quiet(hub_mailbox(shard->hub, other, shard->index)) ||
             mailbox_crowded(hub_mailbox(shard->hub, shard->index, other)))
             return false;

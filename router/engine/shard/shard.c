@@ -17,7 +17,7 @@ void shard_set_hub(struct shard *shard) {
     assert(hub_has_cluster(hub));
     hub_node(hub, node);
     hub_name_write(&across->hub, node, atomic_load_explicit(&hub->link_number, memory_order_relaxed));
-    answer_subject_write(&across->answers, hub->settings.cluster.name, &across->hub);
+    answer_subject_write(&across->answers, hub->start_settings.cluster.name, &across->hub);
 }
 
 void shard_set_link(struct shard *shard, uint64_t connection) {
@@ -40,7 +40,7 @@ bool shard_take_settings(struct shard *shard) {
     if (settings == before)
         return false;
     const struct limits *limits = &settings->limits;
-    assert(shard->magic == SHARD_MAGIC && settings->shard_count == shard->hub->settings.shard_count);
+    assert(shard->magic == SHARD_MAGIC && settings->shard_count == shard->hub->start_settings.shard_count);
     shard->settings = settings;
     users_judge_by(settings->users);
     atomic_store_explicit(&shard->hub->taken_up[shard->index], edition->number, memory_order_release);
@@ -53,7 +53,7 @@ bool shard_take_settings(struct shard *shard) {
 
 uint32_t shard_buffers_provided(const struct shard *shard) {
     return limits_buffers_provided(shard->settings->limits.memory_bytes_max,
-                                   shard->hub->settings.shard_count);
+                                   shard->hub->start_settings.shard_count);
 }
 
 uint32_t shard_buffers_now(const struct shard *shard) {
@@ -68,10 +68,10 @@ static void init_tables(struct shard *shard) {
     buffer_pool_init(&shard->buffers, &hub->budget);
     parcel_pool_init(&shard->parcels, &hub->budget, shard->index);
     quota_init(&shard->quota, &hub->budget);
-    if (hub->settings.shard_count * QUOTA_LITTLE_BYTES > shard->quota.little_bytes)
-        shard->quota.little_bytes = hub->settings.shard_count * QUOTA_LITTLE_BYTES;
+    if (hub->start_settings.shard_count * QUOTA_LITTLE_BYTES > shard->quota.little_bytes)
+        shard->quota.little_bytes = hub->start_settings.shard_count * QUOTA_LITTLE_BYTES;
     quota_init_beside(&shard->places, &hub->budget);
-    agents_init(&shard->agents, &hub->settings.secrets.tables, &shard->quota);
+    agents_init(&shard->agents, &hub->start_settings.secrets.tables, &shard->quota);
     shard->agents.shard = shard->index;
     shard->agents.shares = shard->index == 0 ? &hub->shares : NULL;
     shard->agents.topics.demand = hub->demand;
@@ -84,8 +84,8 @@ static void init_tables(struct shard *shard) {
     list_init(&shard->attach_queries);
     list_init(&shard->to_send);
     turn_bounds_defaults(&shard->bounds);
-    if (hub->settings.bounds)
-        shard->bounds = *hub->settings.bounds;
+    if (hub->start_settings.bounds)
+        shard->bounds = *hub->start_settings.bounds;
     sender_init(&shard->sender, &shard->buffers, &shard->bounds);
     shard->ends_left = shard->bounds.ends;
     turn_parts_begin(&shard->share.parts, &shard->bounds);
@@ -123,7 +123,7 @@ static void init_tables(struct shard *shard) {
 }
 
 static bool make_reserve(struct shard *shard) {
-    size_t bytes = sizeof(struct publication) + shard->hub->settings.shard_count * sizeof(struct copy);
+    size_t bytes = sizeof(struct publication) + shard->hub->start_settings.shard_count * sizeof(struct copy);
     for (unsigned left = RESERVE_COUNT; left > 0; left--) {
         struct publication *publication = memory_take_zeroed(1, bytes + EVENT_BYTES_MAX);
         if (!publication)
@@ -142,7 +142,7 @@ static void give_reserve(struct shard *shard) {
 }
 
 static int open_io(struct shard *shard, const char **why) {
-    const struct hub_settings *settings = &shard->hub->settings;
+    const struct hub_settings *settings = &shard->hub->start_settings;
     struct io_options options = {.pool = &shard->buffers,
                                  .buffers_provided = shard_buffers_provided(shard),
                                  .backend = settings->io,
@@ -202,7 +202,7 @@ static void close_features(struct shard *shard) {
 }
 
 int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char **why) {
-    assert(index < hub->settings.shard_count);
+    assert(index < hub->start_settings.shard_count);
     struct shard *shard = memory_take_aligned(alignof(struct shard), sizeof *shard);
     if (!shard) {
         *why = "memory is used up";
@@ -264,7 +264,7 @@ void shard_close(struct shard *shard) {
 }
 
 void shard_wake(struct shard *shard, uint32_t other) {
-    assert(other < shard->hub->settings.shard_count && other != shard->index);
+    assert(other < shard->hub->start_settings.shard_count && other != shard->index);
     struct shard *sleeper = shard->hub->shards[other];
     if (atomic_load(&sleeper->asleep))
         io_wake(shard->io, sleeper->io);
@@ -276,7 +276,7 @@ void shard_note_suppressed(struct shard *shard) {
 }
 
 void shard_wake_others(struct shard *shard) {
-    for (uint32_t other = 0; other < shard->hub->settings.shard_count; other++)
+    for (uint32_t other = 0; other < shard->hub->start_settings.shard_count; other++)
         if (other != shard->index)
             shard_wake(shard, other);
 }

@@ -70,7 +70,7 @@ void accept_hand_over(struct shard *shard) {
     assert(shard->phase == HUB_SERVING);
     shard->handed_over = true;
     for (uint32_t index = 0; index < shard->listener_count; index++) {
-        if (!shard->passed[index] && shard->hub->settings.share_addresses)
+        if (!shard->passed[index] && shard->hub->start_settings.share_addresses)
             io_yield_listener(shard->io, shard->listeners[index]);
         if (shard->passed[index] && shard->listening[index])
             io_cancel(shard->io, shard->listeners[index], TOKEN_LISTENER | index);
@@ -143,9 +143,9 @@ void accept_evict(struct shard *shard, struct mail *mail) {
 
 // The shard of the oldest; the number of shards: nobody is without a credential.
 static uint32_t find_oldest(const struct hub *hub) {
-    uint32_t oldest = hub->settings.shard_count;
+    uint32_t oldest = hub->start_settings.shard_count;
     uint64_t least = UINT64_MAX;
-    for (uint32_t index = 0; index < hub->settings.shard_count; index++) {
+    for (uint32_t index = 0; index < hub->start_settings.shard_count; index++) {
         uint64_t number = atomic_load_explicit(&hub->unknown_oldest[index], memory_order_relaxed);
         if (number && number < least) {
             oldest = index;
@@ -158,7 +158,7 @@ static uint32_t find_oldest(const struct hub *hub) {
 // Whether one was asked to give way.
 static bool make_room(struct shard *shard) {
     uint32_t oldest = find_oldest(shard->hub);
-    if (oldest == shard->hub->settings.shard_count)
+    if (oldest == shard->hub->start_settings.shard_count)
         return false;
     atomic_store_explicit(&shard->hub->unknown_oldest[oldest], 0, memory_order_relaxed);
     if (oldest == shard->index) {
@@ -232,7 +232,7 @@ static void accept_place(struct shard *shard, int socket, const struct transport
     struct hub *hub = shard->hub;
     uint32_t to = hub_emptiest_shard(hub);
     struct adoption *adoption = NULL;
-    assert(shard->index == 0 && to < hub->settings.shard_count && transport);
+    assert(shard->index == 0 && to < hub->start_settings.shard_count && transport);
     if (is_full(shard)) {
         refuse_for_place(shard, socket);
         return;

@@ -11,7 +11,7 @@
 static void begin_phase(struct shard *shard, enum hub_phase phase) {
     struct hub *hub = shard->hub;
     assert(phase == hub_phase(hub) + 1 && phase <= HUB_STOPPED);
-    atomic_store_explicit(&hub->phase_waiting, hub->settings.shard_count, memory_order_relaxed);
+    atomic_store_explicit(&hub->phase_waiting, hub->start_settings.shard_count, memory_order_relaxed);
     atomic_store(&hub->phase, phase);
     shard_wake_others(shard);
 }
@@ -24,7 +24,7 @@ void drain_begin(struct shard *shard) {
 void drain_asked(struct shard *shard) {
     bool handing_over = timer_armed(&shard->drain_timer);
     assert(shard->index == 0);
-    bool has_next = shard->hub->settings.share_addresses || accept_has_passed(shard);
+    bool has_next = shard->hub->start_settings.share_addresses || accept_has_passed(shard);
     if (has_next && shard->phase == HUB_SERVING && !handing_over) {
         accept_hand_over(shard);
         wheel_arm(&shard->wheel, &shard->drain_timer, shard_now_ms(shard) + HANDOVER_MS);
@@ -43,7 +43,7 @@ static void close_all(struct shard *shard) {
 
 // No phase is over before all mail has been read.
 static void expedite_mail(struct shard *shard) {
-    for (uint32_t to = 0; to < shard->hub->settings.shard_count; to++)
+    for (uint32_t to = 0; to < shard->hub->start_settings.shard_count; to++)
         mailbox_expedite(hub_mailbox(shard->hub, shard->index, to));
 }
 

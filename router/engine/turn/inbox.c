@@ -173,7 +173,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
 }
 
 void inbox_read_mail(struct shard *shard) {
-    for (uint32_t from = 0; from < shard->hub->settings.shard_count; from++) {
+    for (uint32_t from = 0; from < shard->hub->start_settings.shard_count; from++) {
         struct mailbox *mailbox = hub_mailbox(shard->hub, from, shard->index);
         for (struct mail *mail; (mail = mailbox_take(mailbox));) {
             assert(from != shard->index);

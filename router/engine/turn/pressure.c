@@ -179,7 +179,7 @@ static struct slow_senders slow_senders(const struct shard *shard) {
 }
 
 static bool is_highest(const struct hub *hub, uint64_t rank) {
-    for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++)
+    for (uint32_t shard = 0; shard < hub->start_settings.shard_count; shard++)
         if (atomic_load_explicit(&hub->slowest[shard], memory_order_relaxed) > rank)
             return false;
     return true;
@@ -208,7 +208,7 @@ static bool close_large_sender(struct shard *shard, const struct slow_senders *s
 // Small frames don't wait for memory, so they could take all of it. A slow reader is closed before, since a peer that
 // isn't read because of that reader looks slow, too.
 static bool close_small_sender(struct shard *shard, const struct slow_senders *senders) {
-    uint64_t share = shard_limits(shard)->memory_bytes_max / 16 / shard->hub->settings.shard_count;
+    uint64_t share = shard_limits(shard)->memory_bytes_max / 16 / shard->hub->start_settings.shard_count;
     if (!senders->small || senders->small_bytes < share || !buffer_budget_tight(&shard->hub->budget))
         return false;
     if (!close_holder(shard, 1))
@@ -249,7 +249,8 @@ static bool trim(struct shard *shard) {
 // Returns the peer with a unit of unknown length that has waited long for memory and holds the fewest bytes. Such units
 // hold their bytes while they wait, so they might wait for each other. NULL: they hold little together.
 static struct peer *least_waiting_open(const struct shard *shard) {
-    uint64_t held = 0, much = shard_limits(shard)->memory_bytes_max / 4 / shard->hub->settings.shard_count;
+    uint64_t held = 0,
+             much = shard_limits(shard)->memory_bytes_max / 4 / shard->hub->start_settings.shard_count;
     struct peer *least = NULL;
     for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
         struct peer *peer = list_entry(node, struct peer, starved);

@@ -55,7 +55,7 @@ static void follow_settings(struct shard *shard) {
 }
 
 static void give_notice(const struct shard *shard, enum hub_notice notice) {
-    const struct hub_settings *settings = &shard->hub->settings;
+    const struct hub_settings *settings = &shard->hub->start_settings;
     assert(shard->index == 0);
     if (settings->notice)
         settings->notice(settings->read_context, notice);

@@ -4,12 +4,13 @@
 
 static void arm(struct shard *shard) {
     assert(!timer_armed(&shard->watchdog_timer));
-    wheel_arm(&shard->wheel, &shard->watchdog_timer, shard_now_ms(shard) + shard->hub->settings.watchdog_ms);
+    wheel_arm(&shard->wheel, &shard->watchdog_timer,
+              shard_now_ms(shard) + shard->hub->start_settings.watchdog_ms);
 }
 
 void watchdog_begin(struct shard *shard) {
     assert(shard->index == 0);
-    if (shard->hub->settings.watchdog_ms > 0 && shard->hub->settings.notice)
+    if (shard->hub->start_settings.watchdog_ms > 0 && shard->hub->start_settings.notice)
         arm(shard);
 }
 
@@ -17,7 +18,7 @@ void watchdog_begin(struct shard *shard) {
 static bool all_have_turned(struct shard *shard) {
     const struct hub *hub = shard->hub;
     bool all = true;
-    for (uint32_t index = 0; index < hub->settings.shard_count; index++) {
+    for (uint32_t index = 0; index < hub->start_settings.shard_count; index++) {
         uint64_t turns = stats_read(&hub->shards[index]->stats, COUNT_TURNS);
         all &= turns != shard->turns_seen[index];
         shard->turns_seen[index] = turns;
@@ -26,7 +27,7 @@ static bool all_have_turned(struct shard *shard) {
 }
 
 void watchdog_look(struct shard *shard) {
-    const struct hub_settings *settings = &shard->hub->settings;
+    const struct hub_settings *settings = &shard->hub->start_settings;
     assert(shard->index == 0 && settings->notice);
     if (all_have_turned(shard))
         settings->notice(settings->read_context, HUB_IS_ALIVE);

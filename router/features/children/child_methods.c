@@ -105,7 +105,7 @@ enum { LINE_ROOM_BYTES = AGENT_ID_BYTES_MAX + 2 + 4 * KEEPER_LOG_BYTES, LOGS_MAX
 // so each line is escaped again.
 static void put_log(struct text *result, const struct shard *shard, const struct child_record *record,
                     const char *name, char *room) {
-    struct keeper *keeper = shard->hub->settings.keeper;
+    struct keeper *keeper = shard->hub->start_settings.keeper;
     char *line = room + KEEPER_LOG_BYTES;
     size_t own = name ? (size_t)snprintf(line, LINE_ROOM_BYTES, "%s: ", name) : 0;
     assert(keeper && own <= AGENT_ID_BYTES_MAX + 2);

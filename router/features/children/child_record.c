@@ -47,7 +47,7 @@ bool child_record_has_place(const struct hub *hub) {
 }
 
 static void child_record_name(const struct hub *hub, struct child_record *record, const char *name) {
-    const struct keeper *keeper = hub->settings.keeper;
+    const struct keeper *keeper = hub->start_settings.keeper;
     assert(strlen(name) < sizeof record->name && !child_record_is_there(record));
     strcpy(record->name, name);
     record->log_since = keeper ? atomic_load(&keeper->shared->places[record->place].log_end) : 0;
@@ -117,7 +117,7 @@ static void put_fault(struct text *out, uint64_t fault) {
 
 void child_record_put(struct text *out, const struct hub *hub, const struct child_record *record) {
     static const char *const protocols[] = {"plain", "hermes", "mcp"};
-    const struct keeper *keeper = hub->settings.keeper;
+    const struct keeper *keeper = hub->start_settings.keeper;
     int32_t process = atomic_load_explicit(&record->process, memory_order_relaxed);
     text_put(out, "\"state\":\"");
     text_put(out, states[number(&record->state)]);

@@ -232,7 +232,7 @@ int child_launch(struct shard *shard, struct child *child, int *in, int *out) {
     memory_give(data);
     int result = command.failed || command.length > KEEPER_COMMAND_BYTES
                      ? -ENOMEM
-                     : io_start(shard->io, shard->hub->settings.keeper->commands, command.bytes,
+                     : io_start(shard->io, shard->hub->start_settings.keeper->commands, command.bytes,
                                 command.length, in, out);
     text_deinit(&command);
     return result;
@@ -242,8 +242,8 @@ bool child_command(struct shard *shard, struct child *child, uint32_t kind, uint
     assert(kind != KEEPER_START);
     struct keeper_command command = {
         .kind = kind, .place = child->record->place, .serial = child->serial, .value = value};
-    return !child->has_process ||
-           io_tell_keeper(shard->io, shard->hub->settings.keeper->commands, &command, sizeof command) == 0;
+    return !child->has_process || io_tell_keeper(shard->io, shard->hub->start_settings.keeper->commands,
+                                                 &command, sizeof command) == 0;
 }
 
 // --- Input

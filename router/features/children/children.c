@@ -240,7 +240,7 @@ static void children_configure(struct shard *shard) {
 }
 
 bool children_open(struct shard *shard, const struct child_ops *ops) {
-    struct keeper *keeper = shard->hub->settings.keeper;
+    struct keeper *keeper = shard->hub->start_settings.keeper;
     assert(shard->index == 0 && !children_of(shard));
     if (!keeper)
         return true;
@@ -469,7 +469,7 @@ static void children_turn(struct shard *shard) {
         children_add_missing(shard);
     if (any)
         count_states(shard);
-    const struct keeper *keeper = shard->hub->settings.keeper;
+    const struct keeper *keeper = shard->hub->start_settings.keeper;
     if (!children->listening && may_listen(shard)) {
         children->listening = true;
         io_receive(shard->io, keeper->reports, FEATURE_TOKEN(FEATURE_CHILDREN, CHILDREN_TOKEN_KEEPER), 0);

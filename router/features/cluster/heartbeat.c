@@ -218,7 +218,7 @@ static void publish_beat(struct link *link, bool leaves) {
     reply_data_number(&json, "agents", (int64_t)shard->agents.count);
     reply_data_number(&json, "dropped",
                       (int64_t)atomic_load_explicit(&shard->hub->events_dropped, memory_order_relaxed));
-    reply_data_text(&json, "name", shard->hub->settings.cluster.hub_name);
+    reply_data_text(&json, "name", shard->hub->start_settings.cluster.hub_name);
     text_put(&json, listens ? ",\"presence\":true" : "");
     text_put(&json, shard->settings->strict ? ",\"strict\":true" : "");
     text_put(&json, leaves ? ",\"leaving\":true}" : "}");

@@ -234,7 +234,7 @@ void inbound_request_report(struct shard *shard, struct peer *peer, const struct
     uint64_t bytes;
     assert(!parcel->hub_id);
     if (request && request->place.hub) {
-        envelope.subject_bytes = subject_write_hub(subject, shard->hub->settings.cluster.name,
+        envelope.subject_bytes = subject_write_hub(subject, shard->hub->start_settings.cluster.name,
                                                    &request->place.hub->hub, SUBJECT_PROGRESS, 0);
         enum error error = remote_target_put_head(shard, parcel, &envelope, &bytes);
         if (!error) {

@@ -26,7 +26,7 @@ static const char *name_of(struct link *link) {
 }
 
 void link_note_fault(struct link *link, const char *what) {
-    const struct siphash_key *key = &link->shard->hub->settings.secrets.tables;
+    const struct siphash_key *key = &link->shard->hub->start_settings.secrets.tables;
     struct link_fault *last = &link->faults[link->server];
     const char *server = name_of(link);
     // The hash includes the server, since another server may have this index later.
@@ -60,7 +60,7 @@ static void rest(struct link *link) {
     link->state = LINK_RESTING;
     if (shard->phase != HUB_SERVING)
         return;
-    uint32_t pause_ms = reconnect_backoff_next(&link->backoff, &shard->hub->settings.secrets.tables);
+    uint32_t pause_ms = reconnect_backoff_next(&link->backoff, &shard->hub->start_settings.secrets.tables);
     wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + pause_ms);
     if (host_lookup_advance(&link->lookup))
         return; // the server has another address
@@ -236,7 +236,7 @@ void link_lost(struct link *link) {
 // --- Begin and end
 
 static struct link *make(struct shard *shard, const struct transport *transport) {
-    const struct siphash_key *key = &shard->hub->settings.secrets.tables;
+    const struct siphash_key *key = &shard->hub->start_settings.secrets.tables;
     struct link *link = memory_take_zeroed(1, sizeof *link + sizeof *link->target + 1 + AGENT_ID_BYTES_MAX);
     assert(shard->index == 0);
     if (!link)
@@ -249,15 +249,15 @@ static struct link *make(struct shard *shard, const struct transport *transport)
     link->target = (struct attachment *)(link + 1);
     timer_init(&link->timer, FEATURE_KIND(FEATURE_CLUSTER, CLUSTER_TIMER_LINK));
     nats_subscriptions_init(&link->subscriptions, key, &shard->quota);
-    cluster_members_init(&link->members, shard->hub->settings.cluster.name, key, &shard->quota);
+    cluster_members_init(&link->members, shard->hub->start_settings.cluster.name, key, &shard->quota);
     outbound_request_init(&link->outbound, key, &shard->quota);
     inbound_request_init(&link->inbound, key, &shard->quota);
     return link;
 }
 
 bool link_open(struct shard *shard, const struct transport *transport) {
-    const struct cluster_settings *settings = shard->hub->settings.cluster.settings;
-    struct claim_table *claims = claim_table_create(&shard->hub->settings.secrets.tables);
+    const struct cluster_settings *settings = shard->hub->start_settings.cluster.settings;
+    struct claim_table *claims = claim_table_create(&shard->hub->start_settings.secrets.tables);
     struct link *link = claims ? make(shard, transport) : NULL;
     if (!link) {
         claim_table_destroy(claims);
@@ -265,7 +265,7 @@ bool link_open(struct shard *shard, const struct transport *transport) {
     }
     memcpy(link->servers, settings->servers, sizeof settings->servers);
     link->server_count = settings->server_count;
-    host_lookup_init(&link->lookup, shard->io, shard->hub->settings.resolvers[FEATURE_CLUSTER_SETTINGS],
+    host_lookup_init(&link->lookup, shard->io, shard->hub->start_settings.resolvers[FEATURE_CLUSTER_SETTINGS],
                      FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_RESOLVER));
     shard->claims = claims;
     shard->states[FEATURE_CLUSTER] = link;

@@ -22,7 +22,7 @@ static void put_member(struct text *out, const char *key, const char *value) {
 // Puts a signature of the server's nonce, with the JWT of the key or the key itself. Returns false if the credentials
 // can't be used; the fault has been logged then.
 static bool put_signature(struct text *out, struct link *link) {
-    const struct cluster_settings *settings = link->shard->hub->settings.cluster.settings;
+    const struct cluster_settings *settings = link->shard->hub->start_settings.cluster.settings;
     struct nats_creds creds;
     char key[NKEY_PUBLIC_BYTES + 1] = "", signature[NKEY_SIGNATURE_BYTES + 1] = "";
     const char *fault = cluster_settings_read_creds(settings, &creds);
@@ -49,7 +49,7 @@ static bool put_connect(struct text *out, struct link *link) {
     put_member(out, "user", url->user);
     put_member(out, "pass", url->password);
     put_member(out, "auth_token", url->token);
-    if (!is_named && link->nonce_bytes && link->shard->hub->settings.cluster.settings->creds[0])
+    if (!is_named && link->nonce_bytes && link->shard->hub->start_settings.cluster.settings->creds[0])
         good = put_signature(out, link);
     text_put(out, "}\r\n");
     return good;
@@ -60,7 +60,7 @@ static bool put_connect(struct text *out, struct link *link) {
 static void put_own(struct text *out, const struct link *link) {
     static const char *const verbs[] = {"PING", "INFO", "STATS"};
     static const char *const names[] = {"", "." SERVICE_NAME, "." SERVICE_NAME "."};
-    const char *cluster = link->shard->hub->settings.cluster.name;
+    const char *cluster = link->shard->hub->start_settings.cluster.name;
     const struct hub_name *hub = &link->hub;
     char lines[64 + 2 * HUB_NAME_BYTES_MAX + 2 * CLUSTER_NAME_BYTES_MAX];
     assert(hub->bytes);
@@ -77,7 +77,8 @@ static void put_own(struct text *out, const struct link *link) {
 // Follows the registry. A hub that drains subscribes to no names.
 static void put_names(struct link *link, struct text *out) {
     struct shard *shard = link->shard;
-    struct nats_scope scope = {shard->hub->settings.cluster.name, &link->realm, &link->former, &link->hub};
+    struct nats_scope scope = {shard->hub->start_settings.cluster.name, &link->realm, &link->former,
+                               &link->hub};
     bool serves = shard->phase == HUB_SERVING;
     assert(link->realm.bytes);
     nats_subscriptions_follow(&link->subscriptions, serves ? &shard->agents : NULL,
@@ -129,7 +130,7 @@ static bool is_known(const struct link *link, const struct cluster_server *serve
 
 // Forgets servers that a server has named. Keeps the settings' servers and the server of the link.
 static void forget_learned(struct link *link) {
-    uint32_t own = link->shard->hub->settings.cluster.settings->server_count;
+    uint32_t own = link->shard->hub->start_settings.cluster.settings->server_count;
     assert(link->server < link->server_count);
     if (link->server > own) {
         link->servers[own] = link->servers[link->server];
@@ -156,7 +157,7 @@ static void learn_server(struct link *link, const char *url, size_t bytes) {
     if (!is_numeric(fresh.url.host) || is_numeric(own->shown))
         memcpy(fresh.shown, fresh.url.host, sizeof fresh.shown);
     // INFO may come before the server has shown who it is.
-    const struct cluster_settings *settings = link->shard->hub->settings.cluster.settings;
+    const struct cluster_settings *settings = link->shard->hub->start_settings.cluster.settings;
     bool has_room = link->server_count < sizeof link->servers / sizeof *link->servers;
     if (has_room && (settings->insecure || cluster_server_is_safe(settings, &fresh)))
         link->servers[link->server_count++] = fresh;
@@ -187,7 +188,7 @@ static const char *fault_of(const struct link *link, const struct nats_info *inf
         return NULL;
     if (!info->tls_required && !info->tls_available)
         return "it offers no TLS";
-    return link->shard->hub->settings.cluster.settings->authorities
+    return link->shard->hub->start_settings.cluster.settings->authorities
                ? NULL
                : "it asks for TLS, and --nats-ca isn't given";
 }
@@ -235,7 +236,7 @@ void nats_handshake_secure(struct link *link) {
     struct shard *shard = link->shard;
     struct peer *peer = link->peer;
     struct connection *connection = &peer->connection;
-    struct secure_source *authorities = shard->hub->settings.cluster.settings->authorities;
+    struct secure_source *authorities = shard->hub->start_settings.cluster.settings->authorities;
     assert(link->state == LINK_SECURING && authorities);
     bool is_clean =
         !peer->partial && !connection->direct && !connection->send_op && outbox_empty(&connection->outbox);

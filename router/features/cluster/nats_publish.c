@@ -64,7 +64,7 @@ size_t nats_publish_room(const struct link *link) {
 // Writes the subject. Returns its bytes; 0: no subject can have the name.
 static size_t put_subject(const struct link *link, const struct hub_words *words,
                           char out[SUBJECT_BYTES_MAX]) {
-    const char *cluster = link->shard->hub->settings.cluster.name;
+    const char *cluster = link->shard->hub->start_settings.cluster.name;
     bool is_numbered = words->kind == SUBJECT_ANSWER || words->kind == SUBJECT_HELD;
     char token[SUBJECT_NAME_BYTES_MAX];
     assert(words->kind <= SUBJECT_KINDS_COUNT);

@@ -215,7 +215,7 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
                          hash_table_hash(message.subject.number, link->outbound.secret));
         pending_fetch(&shard->pending, message.subject.number);
     } else
-        subject_read(shard->hub->settings.cluster.name, message.bytes, said->subject, &message.subject);
+        subject_read(shard->hub->start_settings.cluster.name, message.bytes, said->subject, &message.subject);
     const struct cluster_member *last = link->members.found;
     hub_header_read(message.bytes, said->headers, last ? &last->hub : NULL, &message.header);
     if (message.subject.kind != SUBJECT_EVENT)

@@ -63,7 +63,7 @@ static void put_endpoints(struct text *out, const struct link *link, enum verb v
 static void put_answer(struct text *out, const struct link *link, enum verb verb) {
     static const char about[] = "a hub of agents; each endpoint is one of them, or what some of them offer";
     const struct shard *shard = link->shard;
-    const char *cluster = shard->hub->settings.cluster.name;
+    const char *cluster = shard->hub->start_settings.cluster.name;
     char started[TIMESTAMP_BYTES];
     text_put(out, "{\"type\":\"io.nats.micro.v1.");
     text_put(out, verbs[verb].type);

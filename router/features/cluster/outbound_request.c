@@ -85,7 +85,7 @@ static void post(struct link *link, struct remote_end *end) {
     uint32_t to = hub_id_shard(end->hub_id);
     end->mail.kind = MAIL_REMOTE;
     end->mail.connection = link->peer->connection_id;
-    assert(to < shard->hub->settings.shard_count);
+    assert(to < shard->hub->start_settings.shard_count);
     if (to == shard->index)
         remote_end_arrived(shard, &end->mail);
     else
@@ -175,7 +175,7 @@ static void pass_cancel(struct link *link, const struct outbound_request *reques
     uint64_t bytes;
     assert(parcel->hub_id == request->number);
     envelope.subject_bytes =
-        subject_write_hub(subject, shard->hub->settings.cluster.name, taker ? &taker->hub : NULL,
+        subject_write_hub(subject, shard->hub->start_settings.cluster.name, taker ? &taker->hub : NULL,
                           taker ? SUBJECT_CANCEL : SUBJECT_HUBS_CANCEL, 0);
     parcel->hub_id = 0; // a cancel is no request
     bool is_short = parcel->bytes <= COPY_BYTES_MAX || queue_limit_has_room(shard, link->peer);

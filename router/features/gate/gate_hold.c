@@ -122,7 +122,7 @@ static struct span string_at(const struct message *message, enum lookup_key key)
 
 static void name(struct shard *shard, struct held_message *held) {
     uint64_t parts[2] = {shard->index, gate_of(shard)->made++};
-    siphash_name(&shard->hub->settings.secrets.checkpoints, parts, sizeof parts, held->checkpoint.bits);
+    siphash_name(&shard->hub->start_settings.secrets.checkpoints, parts, sizeof parts, held->checkpoint.bits);
 }
 
 // Saves the credential, since over HTTP each request has its own.

@@ -49,7 +49,7 @@ static void refuse_forged_event(struct shard *shard, const struct message *messa
 // --- Decisions to hold
 
 static bool requires_approval(const struct shard *shard, const struct message *message) {
-    return message->frame->unit->directives.governance >= shard->hub->settings.approval_level;
+    return message->frame->unit->directives.governance >= shard->hub->start_settings.approval_level;
 }
 
 static bool is_valid_event(const struct message *message) {
@@ -124,7 +124,7 @@ static bool is_judged_remotely(const struct message *message) {
 
 bool gate_hook_takes(struct shard *shard, const struct message *message,
                      const struct rules_message *criteria) {
-    assert(gate_of(shard) && shard->hub->settings.approval_level);
+    assert(gate_of(shard) && shard->hub->start_settings.approval_level);
     if (message->approved)
         return false;
     if (names_our_event(message)) { // also from another hub: hubs publish this event under another subject

@@ -226,8 +226,8 @@ static void visit(struct shard *shard, struct gate_query *query) {
 static void pass_on(struct shard *shard, struct gate_query *query) {
     uint32_t home = connection_shard(query->mail.connection);
     visit(shard, query);
-    assert(home < shard->hub->settings.shard_count);
-    uint32_t next = (shard->index + 1) % shard->hub->settings.shard_count;
+    assert(home < shard->hub->start_settings.shard_count);
+    uint32_t next = (shard->index + 1) % shard->hub->start_settings.shard_count;
     bool is_last = query->is_final || (query->name && !query->names_one);
     if (is_last)
         next = home;

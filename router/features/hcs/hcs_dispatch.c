@@ -100,7 +100,7 @@ static void refuse_place(struct shard *shard, struct hcs_client *client, enum hc
 static bool is_held(const struct shard *shard, const struct hcs_client *client, const struct agent *agent) {
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
     bool has_target = client->target_bytes;
-    return shard->hub->settings.approval_level &&
+    return shard->hub->start_settings.approval_level &&
            authz_stream_requires_approval(client->user, agent->id, bytes,
                                           has_target ? hcs_client_target(client) : default_target,
                                           has_target ? client->target_bytes : strlen(default_target));
@@ -119,7 +119,7 @@ static bool reaches_without_approval(const void *user, const struct agent *agent
 }
 
 static groups_reaches *reaching_for(const struct shard *shard, const struct user *user) {
-    if (user && shard->hub->settings.approval_level && rights_hold_any(user))
+    if (user && shard->hub->start_settings.approval_level && rights_hold_any(user))
         return reaches_without_approval;
     return user && !rights_reach_all(user) ? reaches : NULL;
 }
@@ -342,7 +342,7 @@ enum hcs_access hcs_access_check(const struct shard *shard, const struct hcs_ses
     bool may = authz_joins(user, agent, session->agent_bytes, NULL, 0) ||
                (identity_same(session->user, user) &&
                 authz_joins(user, agent, session->agent_bytes, target, session->target_bytes));
-    bool is_held = may && shard->hub->settings.approval_level &&
+    bool is_held = may && shard->hub->start_settings.approval_level &&
                    authz_stream_requires_approval(user, agent, session->agent_bytes, NULL, 0);
     users_judge_by(own);
     return !may ? HCS_ACCESS_DENIED : is_held ? HCS_ACCESS_HELD : HCS_ACCESS_ALLOWED;

@@ -121,7 +121,7 @@ void hcs_ingress_generate(struct shard *shard, char *id, struct hcs_start_fields
     uint8_t hash[SIPHASH_BYTES];
     do {
         uint64_t entropy[3] = {UINT64_C(0x73746365726c6864), shard->index, ++hcs_of(shard)->ids};
-        siphash_name(&shard->hub->settings.secrets.sessions, entropy, sizeof entropy, hash);
+        siphash_name(&shard->hub->start_settings.secrets.sessions, entropy, sizeof entropy, hash);
         for (unsigned digit = 0; digit < HCS_INGRESS_MADE_UP_BYTES; digit++)
             id[digit] = "0123456789abcdef"[hash[digit / 2] >> (digit % 2 ? 0 : 4) & 15];
     } while (hcs_shard_of_session(shard, id, HCS_INGRESS_MADE_UP_BYTES) != shard->index);

@@ -391,7 +391,7 @@ static void forget_chunks(struct shard *shard, struct hcs_session *session, size
 
 // Returns the bound of all histories of this shard together, in bytes.
 static uint64_t footprint_max(const struct shard *shard) {
-    return shard_limits(shard)->memory_bytes_max / 8 / shard->hub->settings.shard_count;
+    return shard_limits(shard)->memory_bytes_max / 8 / shard->hub->start_settings.shard_count;
 }
 
 void hcs_retention_relieve(struct shard *shard) {

@@ -10,7 +10,7 @@
 
 bool hcs_shard_open(struct shard *shard) {
     struct hcs_shard *streams = hcs_of(shard);
-    const struct siphash_key *key = &shard->hub->settings.secrets.tables;
+    const struct siphash_key *key = &shard->hub->start_settings.secrets.tables;
     struct quota *quota = &shard->quota;
     name_map_init(&streams->by_id, key, quota);
     name_map_init(&streams->by_handle, key, quota);
@@ -55,7 +55,7 @@ void hcs_mail_post(struct shard *shard, uint32_t to, struct mail *mail, enum hcs
 // Returns the shard of a name. The hash has another key than the tables of names, so that a shard's names spread over
 // its tables.
 uint32_t hcs_shard_of_session(const struct shard *shard, const char *id, size_t bytes) {
-    const struct hub_settings *settings = &shard->hub->settings;
+    const struct hub_settings *settings = &shard->hub->start_settings;
     return (uint32_t)(siphash_table(&settings->secrets.sessions, id, bytes) % settings->shard_count);
 }
 

@@ -191,7 +191,7 @@ struct mcp *mcp_server_state(struct shard *shard, const struct child *child) {
     if (!mcp)
         return NULL;
     peer_keep(child->stub, FEATURE_MCP, mcp);
-    mcp_users_init(&mcp->users, &shard->hub->settings.secrets.tables, &shard->quota);
+    mcp_users_init(&mcp->users, &shard->hub->start_settings.secrets.tables, &shard->quota);
     parcel_list_init(&mcp->waiting);
     mcp->era = child->modern ? MCP_MODERN : MCP_LEGACY;
     mcp->record = child->record;

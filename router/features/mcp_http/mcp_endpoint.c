@@ -469,7 +469,8 @@ static uint64_t server_set(const struct shard *shard) {
     for (const struct child_settings *child = shard->settings->children; child; child = child->next) {
         if (child->protocol != CHILD_MCP)
             continue;
-        uint64_t own = siphash_table(&shard->hub->settings.secrets.tables, child->name, strlen(child->name));
+        uint64_t own =
+            siphash_table(&shard->hub->start_settings.secrets.tables, child->name, strlen(child->name));
         hash = hash_table_hash(hash ^ own, hash);
     }
     return hash;
@@ -539,8 +540,8 @@ static bool keeps_streams(const struct shard *shard, const struct mcp_client *cl
     return !child;
 }
 
-// Ends the streams of clients that may have lost the right to a server. Calls in progress go on. A client of all servers
-// may open its streams again, which then bear messages of the servers that its user may call.
+// Ends the streams of clients that may have lost the right to a server. Calls in progress go on. A client of all
+// servers may open its streams again, which then bear messages of the servers that its user may call.
 static void rights_changed(struct shard *shard) {
     if (!mcp_http_of(shard))
         return;

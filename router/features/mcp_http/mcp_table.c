@@ -22,7 +22,7 @@ bool mcp_table_open(struct shard *shard) {
     if (!table)
         return false;
     uint8_t words[SIPHASH_BYTES];
-    siphash_name(&shard->hub->settings.secrets.sessions, "mcp over http", 13, words);
+    siphash_name(&shard->hub->start_settings.secrets.sessions, "mcp over http", 13, words);
     memcpy(table->names.words, words, sizeof words);
     list_init(&table->clients);
     list_init(&table->servers);

@@ -167,7 +167,7 @@ struct observation *observation_begin(struct shard *shard, const struct message 
         .kind = event_bytes && !message_has_target(message) ? OBSERVED_EVENT
                 : message_is_request(message)               ? OBSERVED_REQUEST
                                                             : OBSERVED_NOTIFICATION,
-        .number = ++observe_of(shard)->number * shard->hub->settings.shard_count + shard->index,
+        .number = ++observe_of(shard)->number * shard->hub->start_settings.shard_count + shard->index,
         .came_ns = came_ns(shard, message),
         .source = source_of(message),
         .user = user_of(message),

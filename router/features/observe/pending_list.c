@@ -274,7 +274,7 @@ static bool look_at_some(struct shard *shard, struct pending_query *query) {
 }
 
 static void look_at_held(struct shard *shard, struct pending_query *query) {
-    assert(gate_of(shard) && query->visits < shard->hub->settings.shard_count);
+    assert(gate_of(shard) && query->visits < shard->hub->start_settings.shard_count);
     const struct list *all = &gate_of(shard)->held;
     for (const struct list *node = all->next; node != all; node = node->next) {
         const struct held_message *held = list_entry(node, struct held_message, by_age);
@@ -393,7 +393,7 @@ static void end_round(struct shard *shard, struct pending_query *query) {
 // --- On its way
 
 static uint32_t shards_of(const struct shard *shard) {
-    return shard->hub->settings.shard_count;
+    return shard->hub->start_settings.shard_count;
 }
 
 // Takes a query that has come to this shard. Its two rounds begin and end at the shard that was asked.

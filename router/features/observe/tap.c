@@ -502,7 +502,7 @@ static void visit(struct shard *shard, struct tap *tap) {
         drop_share(shard, tap);
     else if (!add_share(shard, tap))
         tap->lacks_memory = true;
-    uint32_t next = (shard->index + 1) % shard->hub->settings.shard_count;
+    uint32_t next = (shard->index + 1) % shard->hub->start_settings.shard_count;
     if (next == home_of(tap) && next == shard->index) {
         end_round(shard, tap);
         return;

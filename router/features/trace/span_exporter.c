@@ -88,7 +88,7 @@ static uint64_t now_ms(const struct span_exporter *exporter) {
 static uint64_t dropped_spans(const struct span_exporter *exporter, enum trace_counter counter) {
     const struct hub *hub = exporter->shard->hub;
     uint64_t sum = 0;
-    for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++)
+    for (uint32_t shard = 0; shard < hub->start_settings.shard_count; shard++)
         sum += stats_read(&hub->shards[shard]->stats, FEATURE_COUNTER(FEATURE_TRACE, counter));
     return sum;
 }
@@ -514,8 +514,8 @@ struct span_exporter *span_exporter_create(struct shard *shard) {
         return NULL;
     assert(shard->index == 0);
     exporter->shard = shard;
-    exporter->url = &shard->hub->settings.collector_url;
-    host_lookup_init(&exporter->lookup, shard->io, shard->hub->settings.resolvers[FEATURE_TRACE],
+    exporter->url = &shard->hub->start_settings.collector_url;
+    host_lookup_init(&exporter->lookup, shard->io, shard->hub->start_settings.resolvers[FEATURE_TRACE],
                      FEATURE_TOKEN(FEATURE_TRACE, TRACE_TOKEN_RESOLVER));
     collector_place(&exporter->collector, exporter->url);
     exporter->socket = -1;

@@ -82,7 +82,8 @@ void trace_name(struct shard *shard, char *trace, char span[TRACE_PARENT_DIGITS]
                   "a trace has a whole name, and a span a half");
     for (size_t at = 0; at < 2; at++) {
         parts[1] = ++trace_of(shard)->made;
-        siphash_name(&shard->hub->settings.secrets.spans, parts, sizeof parts, bits + at * SIPHASH_BYTES);
+        siphash_name(&shard->hub->start_settings.secrets.spans, parts, sizeof parts,
+                     bits + at * SIPHASH_BYTES);
         bits[at * SIPHASH_BYTES] |= 1;
     }
     if (trace)

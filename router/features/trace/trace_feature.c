@@ -14,7 +14,7 @@ static bool trace_is_wanted(const struct hub_settings *settings) {
 static bool trace_open(struct shard *shard) {
     struct trace *trace = trace_of(shard);
     uint64_t number = ~(uint64_t)shard->index;
-    trace->coin = siphash_table(&shard->hub->settings.secrets.spans, &number, sizeof number) | 1;
+    trace->coin = siphash_table(&shard->hub->start_settings.secrets.spans, &number, sizeof number) | 1;
     trace->drawn_for = TRACE_UNDRAWN;
     if (shard->index > 0)
         return true;

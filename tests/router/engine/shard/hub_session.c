@@ -18,7 +18,7 @@ struct session {
 };
 
 static void all_names(const struct hub_secrets *secrets, struct session *sessions) {
-    struct hub hub = {.settings.secrets = *secrets};
+    struct hub hub = {.start_settings.secrets = *secrets};
     for (uint32_t index = 0; index < SESSIONS; index++)
         hub_session(&hub,
                     connection_id_make(index % SHARDS, index / SHARDS % SLOTS, 1 + index / SHARDS / SLOTS),
@@ -37,7 +37,7 @@ static void a_name_is_the_keyed_hash_of_the_connection(void **state) {
     (void)state;
     // SipHash-2-4-128 of 00 01 ... 07 under 00 01 ... 0f, by its authors' vectors.
     const struct hub hub = {
-        .settings.secrets.sessions = {{UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)}}};
+        .start_settings.secrets.sessions = {{UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)}}};
     char name[HUB_SESSION_BYTES];
     hub_session(&hub, UINT64_C(0x0706050403020100), name);
     assert_memory_equal(name, "3b62a9ba6258f5610f83e264f31497b4", sizeof name);
