@@ -50,7 +50,7 @@ static void forward(struct shard *shard, const struct message *message, struct s
         drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, message->frame->body.bytes);
         return;
     }
-    if (cancel_dispatch(shard, pending, parcel, !is_end))
+    if (cancel_send(shard, pending, parcel, !is_end))
         completion_cancelled(shard, pending);
     else if (is_end)
         completion_give_up(shard, pending, message->origin != NULL); // another hub waits for an answer

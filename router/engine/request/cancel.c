@@ -15,21 +15,21 @@
 // A request is cancelled once. A second cancel might find the request taken out of the queue, and would name to the
 // target a request that it never got. The link is the exception: it gets another cancel when the source has left, since
 // it knows which requests it has sent.
-bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel *parcel, bool answer) {
+bool cancel_send(struct shard *shard, struct pending *pending, struct parcel *parcel, bool source_waits) {
     assert(parcel->pool == &shard->parcels && parcel->hole_count == 0 && !parcel->is_encoded);
     assert(hub_knows(shard->hub, pending->target));
     uint64_t target = pending->target;
     uint32_t to = connection_shard(target);
-    assert(!pending->cancelled || !answer);
+    assert(!pending->cancelled || !source_waits);
     if (!pending->cancelled)
         request_index_cancel(pending);
     parcel->hub_id = pending_hub_id(&shard->pending, pending);
     parcel->lane = LANE_URGENT;
     parcel->mail.kind = MAIL_CANCEL;
     parcel->mail.connection = target;
-    parcel->mail.detail = answer;
+    parcel->mail.detail = source_waits;
     if (to == shard->index)
-        return cancel_arrived(shard, parcel);
+        return cancel_handle_mail(shard, parcel);
     mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
     return false;
 }
@@ -71,31 +71,31 @@ static struct parcel *make_cancel(struct shard *shard, uint64_t target, uint64_t
     return parcel;
 }
 
-static bool dispatch_cancel(struct shard *shard, struct pending *pending, bool answer) {
-    if (pending->cancelled && (answer || pending->target != shard->across.registrant.connection))
+static bool make_and_send(struct shard *shard, struct pending *pending, bool source_waits) {
+    if (pending->cancelled && (source_waits || pending->target != shard->across.registrant.connection))
         return false;
     struct parcel *parcel = make_cancel(shard, pending->target, pending_hub_id(&shard->pending, pending),
                                         cancel_is_end(shard, pending));
     if (parcel)
-        return cancel_dispatch(shard, pending, parcel, answer);
+        return cancel_send(shard, pending, parcel, source_waits);
     drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, 0);
     return false;
 }
 
-bool cancel_at_target(struct shard *shard, struct pending *pending) {
+bool cancel_for_source(struct shard *shard, struct pending *pending) {
     assert(peer_find(shard, pending->source));
-    return dispatch_cancel(shard, pending, true);
+    return make_and_send(shard, pending, true);
 }
 
-void cancel_downstream(struct shard *shard, struct pending *pending) {
-    dispatch_cancel(shard, pending, false);
+void cancel_abandoned(struct shard *shard, struct pending *pending) {
+    make_and_send(shard, pending, false);
 }
 
 // --- At the target
 
 // A cancel passes a full queue, so its length isn't up to its source. The hub then cancels in its own words.
 // NULL without memory for them.
-static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
+static struct parcel *replace_with_own(struct shard *shard, struct parcel *parcel) {
     struct parcel *own =
         make_cancel(shard, parcel->mail.connection, parcel->hub_id, ends_at(shard, parcel->mail.connection));
     if (own)
@@ -108,7 +108,7 @@ static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
 
 // Lets a cancel pass a full queue. If the cancels alone have reached the queue's bound, since the target doesn't read,
 // drops the cancel and returns NULL.
-static struct parcel *fit(struct shard *shard, const struct peer *peer, struct parcel *parcel) {
+static struct parcel *limit_to_room(struct shard *shard, const struct peer *peer, struct parcel *parcel) {
     assert(parcel->lane == LANE_URGENT && !parcel->link);
     if (!queue_limit_has_room_for_urgent(shard, peer)) {
         drop_one(shard, COUNT_DROP_OVERLOADED, peer->connection_id, parcel->bytes);
@@ -116,7 +116,7 @@ static struct parcel *fit(struct shard *shard, const struct peer *peer, struct p
         return NULL;
     }
     bool is_long = parcel->bytes > COPY_BYTES_MAX && !queue_limit_has_room(shard, peer);
-    return is_long ? shorten(shard, parcel) : parcel;
+    return is_long ? replace_with_own(shard, parcel) : parcel;
 }
 
 bool cancel_withdraw(struct shard *shard, struct peer *peer, uint64_t hub_id) {
@@ -129,14 +129,14 @@ bool cancel_withdraw(struct shard *shard, struct peer *peer, uint64_t hub_id) {
     return request != NULL;
 }
 
-bool cancel_at_peer(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+bool cancel_in_queue_or_forward(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     if (cancel_withdraw(shard, peer, parcel->hub_id))
         return true;
     if (peer->connection.paused) { // a stopped program has no requests any more
         send_release(shard, parcel);
         return false;
     }
-    parcel = fit(shard, peer, parcel);
+    parcel = limit_to_room(shard, peer, parcel);
     if (!parcel)
         return false;
     parcel->hub_id = 0; // a cancel is no request
@@ -146,19 +146,19 @@ bool cancel_at_peer(struct shard *shard, struct peer *peer, struct parcel *parce
 }
 
 // The cancel's own parcel goes back as the report.
-bool cancel_home(struct shard *shard, struct parcel *parcel) {
+bool cancel_return_to_source(struct shard *shard, struct parcel *parcel) {
     uint32_t to = parcel->pool->shard;
-    bool answer = parcel->mail.detail;
-    if (to == shard->index || !answer) {
+    bool source_waits = parcel->mail.detail;
+    if (to == shard->index || !source_waits) {
         send_release(shard, parcel);
-        return answer;
+        return source_waits;
     }
     parcel->mail.kind = MAIL_CANCELLED;
     mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
     return false;
 }
 
-bool cancel_arrived(struct shard *shard, struct parcel *parcel) {
+bool cancel_handle_mail(struct shard *shard, struct parcel *parcel) {
     assert(parcel->mail.kind == MAIL_CANCEL && parcel->hub_id);
     assert(connection_shard(parcel->mail.connection) == shard->index);
     struct peer *peer = peer_find(shard, parcel->mail.connection);
@@ -169,6 +169,6 @@ bool cancel_arrived(struct shard *shard, struct parcel *parcel) {
     }
     if (peer->transport->ops.cancel)
         return peer->transport->ops.cancel(shard, peer, parcel, parcel->mail.detail) &&
-               cancel_home(shard, parcel);
-    return cancel_at_peer(shard, peer, parcel) && cancel_home(shard, parcel);
+               cancel_return_to_source(shard, parcel);
+    return cancel_in_queue_or_forward(shard, peer, parcel) && cancel_return_to_source(shard, parcel);
 }

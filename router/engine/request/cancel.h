@@ -6,24 +6,24 @@
 
 #include "router/engine/shard/shard.h"
 
-// Sends a cancel to the target of a request, once a request. Takes the parcel. `answer`: the source waits for an
+// Sends a cancel to the target of a request, once a request. Takes the parcel. `source_waits`: the source waits for an
 // answer. Returns true if the request was in a queue of this shard: then the caller must answer `cancelled`. If the
 // request was in another shard's queue, MAIL_CANCELLED says so later.
-bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel *parcel, bool answer);
+bool cancel_send(struct shard *shard, struct pending *pending, struct parcel *parcel, bool source_waits);
 // Cancels a request at its target because nobody waits for it any more. The caller ends it.
-void cancel_downstream(struct shard *shard, struct pending *pending);
+void cancel_abandoned(struct shard *shard, struct pending *pending);
 // Cancels a request at its target while its source still waits for the answer. True when the request was taken out of
 // a queue here: no answer comes, and the caller must answer.
-bool cancel_at_target(struct shard *shard, struct pending *pending);
+bool cancel_for_source(struct shard *shard, struct pending *pending);
 // Returns whether a cancel ends this request without an answer, as in MCP.
 bool cancel_is_end(struct shard *shard, const struct pending *pending);
 // Takes a request out of the queue of a peer of this shard. Returns false if the request doesn't wait there any more.
 bool cancel_withdraw(struct shard *shard, struct peer *peer, uint64_t hub_id);
-// Handles a cancel on the target's shard. Takes the parcel. Returns true as cancel_dispatch does.
-bool cancel_arrived(struct shard *shard, struct parcel *parcel);
+// Handles a cancel on the target's shard. Takes the parcel. Returns true as cancel_send does.
+bool cancel_handle_mail(struct shard *shard, struct parcel *parcel);
 // Handles a cancel of a request that this peer has. Returns true if the request was taken out of the peer's queue: the
 // caller still owns the parcel. False: the parcel was queued for the peer, or dropped.
-bool cancel_at_peer(struct shard *shard, struct peer *peer, struct parcel *parcel);
+bool cancel_in_queue_or_forward(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // Reports that the request of this cancel was taken out of the queue: sends the cancel back to the source's shard.
-// Returns true as cancel_dispatch does.
-bool cancel_home(struct shard *shard, struct parcel *parcel);
+// Returns true as cancel_send does.
+bool cancel_return_to_source(struct shard *shard, struct parcel *parcel);

@@ -54,7 +54,7 @@ static void completion_forget(struct shard *shard, struct pending *pending) {
 
 // Abandons a request, and tells its target.
 static void abandon(struct shard *shard, struct pending *pending) {
-    cancel_downstream(shard, pending);
+    cancel_abandoned(shard, pending);
     completion_forget(shard, pending);
 }
 
@@ -281,7 +281,7 @@ void completion_cancelled(struct shard *shard, struct pending *pending) {
 
 void completion_give_up(struct shard *shard, struct pending *pending, bool notify) {
     assert(pending->used);
-    cancel_downstream(shard, pending);
+    cancel_abandoned(shard, pending);
     if (!notify) {
         completion_forget(shard, pending);
         return;
@@ -351,7 +351,7 @@ uint32_t completion_target_restarts(struct shard *shard, struct registrant *regi
         uint64_t id = pending_hub_id(&shard->pending, pending);
         if (aside || is_later || exempt_requests_has(exempt_requests, id))
             continue;
-        cancel_downstream(shard, pending);
+        cancel_abandoned(shard, pending);
         end_left(shard, pending, ERROR_TARGET_DISCONNECTED);
         count++;
     }
@@ -409,7 +409,7 @@ static void end_endless_of(struct shard *shard, struct peer *source) {
         next = node->next;
         if (timer_armed(&pending->timer))
             continue;
-        cancel_downstream(shard, pending);
+        cancel_abandoned(shard, pending);
         end_for(shard, pending, ERROR_TARGET_DISCONNECTED, refuse_hub_ends);
     }
 }

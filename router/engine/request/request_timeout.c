@@ -61,6 +61,6 @@ void request_timeout_expired(struct shard *shard, struct pending *pending) {
     reply_data_number(&data, "timeoutMs", (int64_t)time_ms);
     if (is_idle)
         reply_data_flag(&data, "idle");
-    cancel_downstream(shard, pending);
+    cancel_abandoned(shard, pending);
     completion_error(shard, pending, ERROR_TIMED_OUT, &data);
 }

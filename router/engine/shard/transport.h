@@ -77,7 +77,7 @@ struct peer_ops {
                         const struct frame *frame, struct span id, struct piece text, bool is_error);
     // Handles a cancel of a request that the peer was asked, under parcel->hub_id. `lasts`: the source still waits for
     // the answer. Returns true if the request was removed from the queue: the caller answers the source and keeps the
-    // parcel. Returns false if the parcel was taken. NULL: cancel_at_peer handles the cancel.
+    // parcel. Returns false if the parcel was taken. NULL: cancel_in_queue_or_forward handles the cancel.
     bool (*cancel)(struct shard *shard, struct peer *peer, struct parcel *parcel, bool lasts);
     // Called when a message waits for a peer to which the hub sends nothing (connection.paused). Must not be NULL if
     // such peers exist.

@@ -106,7 +106,7 @@ static void take_parcel(struct shard *shard, struct mail *mail) {
         send_release(shard, parcel);
         break;
     case MAIL_CANCEL:
-        cancel_arrived(shard, parcel);
+        cancel_handle_mail(shard, parcel);
         break;
     case MAIL_CANCELLED:
         take_cancelled(shard, parcel);

@@ -277,7 +277,7 @@ static bool child_cancel(struct shard *shard, struct peer *stub, struct parcel *
         send_release(shard, parcel);
         return false;
     }
-    bool was_queued = cancel_at_peer(shard, peer, parcel);
+    bool was_queued = cancel_in_queue_or_forward(shard, peer, parcel);
     if (was_queued && is_long_lived)
         child_forget(shard, stub, hub_id, false);
     return was_queued;
