@@ -148,7 +148,7 @@ static enum unit_result scan_partial(struct shard *shard, struct peer *peer) {
 
 // Takes bytes in as the rest of the partial frame, or as the begin of one; returns how many, 0 when the peer
 // was closed.
-static uint32_t take_in(struct shard *shard, struct peer *peer, uint8_t *bytes, uint32_t count) {
+static uint32_t partial_append(struct shard *shard, struct peer *peer, uint8_t *bytes, uint32_t count) {
     count = wanted(shard, peer, count);
     if (!reassembly_find_room(shard, peer, peer->partial_bytes + count)) {
         receive_overload(shard, peer);
@@ -169,10 +169,11 @@ static uint32_t take_in(struct shard *shard, struct peer *peer, uint8_t *bytes, 
     return count;
 }
 
-// Takes bytes in that aren't read where they lie, and wipes them there; returns how many, as take_in.
-static uint32_t take_out(struct shard *shard, struct peer *peer, uint8_t *bytes, uint32_t count) {
+// Takes bytes in that aren't read where they lie, and wipes them there; returns how many, as partial_append.
+static uint32_t partial_append_and_wipe(struct shard *shard, struct peer *peer, uint8_t *bytes,
+                                        uint32_t count) {
     uint32_t taken =
-        peer->unit.skipped ? reassembly_skip(peer, bytes, count) : take_in(shard, peer, bytes, count);
+        peer->unit.skipped ? reassembly_skip(peer, bytes, count) : partial_append(shard, peer, bytes, count);
     peer_erase(peer, bytes, taken);
     return taken;
 }
@@ -224,7 +225,7 @@ static uint32_t receive_unit(struct shard *shard, struct peer *peer, struct buff
         return 0;
     }
     if (!should_stay(shard, peer, buffer, at, end) && !must_stay(shard, peer, buffer, at, end))
-        return take_out(shard, peer, buffer->bytes + at, end - at);
+        return partial_append_and_wipe(shard, peer, buffer->bytes + at, end - at);
     stay(shard, peer, buffer, at, end);
     return end - at;
 }
@@ -255,7 +256,7 @@ static uint32_t receive_buffer(struct shard *shard, struct peer *peer, struct bu
             return at;
         bool is_read_here = !peer->partial && !peer->unit.skipped;
         at += is_read_here ? receive_unit(shard, peer, buffer, at, end)
-                           : take_out(shard, peer, buffer->bytes + at, end - at);
+                           : partial_append_and_wipe(shard, peer, buffer->bytes + at, end - at);
     }
     peer_erase(peer, buffer->bytes + at, end - at); // bytes that the hub won't read
     events_flush(shard);
