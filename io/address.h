@@ -40,9 +40,9 @@ unsigned address_port(const struct address *address);
 // root; else /tmp/patchbay-<uid>/patchbay.sock. Returns 0, or -ENAMETOOLONG.
 int address_default_unix(char *uri, size_t capacity);
 
-struct io_origin;
+struct io_peer_address;
 
-enum { ADDRESS_ORIGIN_BYTES = 64 };
+enum { ADDRESS_PEER_BYTES = 64 };
 
 // Writes where a connection comes from, as logs have it: 192.0.2.1, 2001:db8::1, or `uid 1000` for a Unix socket.
-void address_of_origin(const struct io_origin *origin, char out[ADDRESS_ORIGIN_BYTES]);
+void address_of_peer(const struct io_peer_address *origin, char out[ADDRESS_PEER_BYTES]);

@@ -131,12 +131,12 @@ void io_watch(struct io *io, int socket, uint64_t token);
 void io_unwatch(struct io *io, int socket, uint64_t token);
 // Where a connection comes from. For a Unix socket, the user of the process that connected; else the address without
 // the port, 4 bytes of it for IPv4. All zero if the peer has gone.
-struct io_origin {
+struct io_peer_address {
     bool is_user, is_v4;
     uint32_t user;
     uint8_t address[16];
 };
-void io_peer_origin(struct io *io, int socket, struct io_origin *out);
+void io_read_peer_address(struct io *io, int socket, struct io_peer_address *out);
 // Bounds the bytes that the kernel keeps of a send, roughly and at once, as far as the kernel allows; 0 removes the
 // bound. With a short round trip these are bytes that the peer hasn't read, else bytes that haven't left. A Unix socket
 // keeps little anyway.

@@ -26,13 +26,13 @@ bool io_is_peer_gone(struct io *io, int socket) {
     return poll(&look, 1, 0) == 1 && look.revents & (POLLHUP | POLLERR);
 }
 
-void io_peer_origin(struct io *io, int socket, struct io_origin *out) {
+void io_read_peer_address(struct io *io, int socket, struct io_peer_address *out) {
     (void)io;
     struct sockaddr_storage name = {0};
     socklen_t bytes = sizeof name;
     struct ucred who;
     socklen_t who_bytes = sizeof who;
-    *out = (struct io_origin){0};
+    *out = (struct io_peer_address){0};
     if (getpeername(socket, (struct sockaddr *)&name, &bytes))
         return; // the peer has gone
     if (name.ss_family == AF_INET) {

@@ -108,8 +108,8 @@ void line_breaks_settle(struct parcel *parcel, const struct wire *wire) {
     if (wire->breaks == BREAKS_PASS || parcel->breaks == wire->breaks)
         return;
     // Many receivers share the body, whose line breaks were checked once
-    assert(!parcel->origin || !parcel_breaks(parcel));
-    if (parcel->origin || !parcel_breaks(parcel))
+    assert(!parcel->shared_from || !parcel_breaks(parcel));
+    if (parcel->shared_from || !parcel_breaks(parcel))
         return;
     assert(parcel->breaks == BREAKS_PASS);
     if (wire->breaks == BREAKS_SPACES || !split_lines(parcel, wire))
@@ -140,7 +140,7 @@ size_t line_breaks_write(const struct wire *wire, const uint8_t *body, size_t co
 // budget.
 static struct parcel *copy_of(struct parcel_pool *pool, const struct parcel *parcel, size_t count,
                               char **text) {
-    enum budget_use use = parcel->origin ? BUDGET_PLENTY : BUDGET_RECEIVING;
+    enum budget_use use = parcel->shared_from ? BUDGET_PLENTY : BUDGET_RECEIVING;
     bool fits = buffer_budget_has_room(pool->budget, count + sizeof *parcel, use);
     *text = fits ? memory_take(count) : NULL;
     struct parcel *copy = *text ? parcel_from_text(pool, *text, count) : NULL;

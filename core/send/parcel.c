@@ -185,7 +185,7 @@ static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use)
     parcel->next = NULL;
     parcel->link = NULL;
     parcel->buffer = NULL;
-    parcel->origin = NULL;
+    parcel->shared_from = NULL;
     parcel->text = parcel->inline_text;
     parcel->hub_id = 0;
     parcel->of_stream = false;
@@ -215,7 +215,7 @@ static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use)
 
 struct parcel *parcel_drop(struct parcel *parcel) {
     struct parcel_pool *pool = parcel->pool;
-    struct parcel *origin = parcel->origin;
+    struct parcel *origin = parcel->shared_from;
     // No share of the parcel is left, and no list has the parcel
     assert(parcel->shares == 0 && !parcel->link);
     buffer_drop(parcel->buffer);
@@ -389,7 +389,7 @@ static void keep_added(struct parcel *parcel, const struct parcel *other) {
 }
 
 struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *parcel) {
-    enum budget_use use = parcel->origin ? BUDGET_PLENTY : BUDGET_RECEIVING;
+    enum budget_use use = parcel->shared_from ? BUDGET_PLENTY : BUDGET_RECEIVING;
     bool fits = buffer_budget_has_room(pool->budget, parcel->bytes + sizeof *parcel, use);
     char *text = fits ? memory_take(parcel->bytes) : NULL;
     struct parcel *copy = text ? parcel_from_text(pool, text, parcel->bytes) : NULL;
@@ -419,9 +419,9 @@ struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin) {
     struct parcel *parcel = parcel_take(pool, BUDGET_PLENTY);
     if (!parcel)
         return NULL;
-    assert(origin->hole_count == 0 && !origin->origin);
+    assert(origin->hole_count == 0 && !origin->shared_from);
     origin->shares++;
-    parcel->origin = origin;
+    parcel->shared_from = origin;
     parcel->mail.came_us = origin->mail.came_us;
     parcel->bytes = origin->bytes;
     parcel->frames = origin->frames;
@@ -551,7 +551,7 @@ static bool make_text(struct parcel *parcel, size_t bytes) {
 
 // Gives the memory of the old text back at once. The caller has counted the memory of the new text already.
 void parcel_retext(struct parcel *parcel, char *text, size_t count) {
-    assert(!parcel->is_encoded && !parcel->origin && parcel->hole_count == 0);
+    assert(!parcel->is_encoded && !parcel->shared_from && parcel->hole_count == 0);
     if (parcel->text != parcel->inline_text) {
         buffer_budget_give(parcel->pool->budget, parcel->text_bytes);
         memory_give(parcel->text);

@@ -80,12 +80,12 @@ struct parcel {
     struct parcel *next;  // the next parcel of the list that has this parcel
     struct parcel **link; // points to the pointer to this parcel in that list; NULL: no list has the parcel
     struct parcel_pool *pool;
-    struct buffer *buffer; // the parcel has one reference on the buffer; or NULL
-    struct parcel *origin; // the parcel to which the pieces belong, or NULL
-    char *text;            // inline_text, or memory that the parcel owns
-    uint64_t hub_id;       // the hub id of a forwarded request; else 0
-    size_t bytes;          // bytes of all pieces, and of the envelope once the parcel is encoded
-    const uint8_t *block;  // the header block that came with the body, or NULL
+    struct buffer *buffer;      // the parcel has one reference on the buffer; or NULL
+    struct parcel *shared_from; // the parcel to which the pieces belong, or NULL
+    char *text;                 // inline_text, or memory that the parcel owns
+    uint64_t hub_id;            // the hub id of a forwarded request; else 0
+    size_t bytes;               // bytes of all pieces, and of the envelope once the parcel is encoded
+    const uint8_t *block;       // the header block that came with the body, or NULL
     union {
         const struct wire_line *added; // with has_added: as in struct frame
         char *head;                    // with long_head: the head

@@ -84,13 +84,13 @@ static bool save_id(struct shard *shard, struct identity *identity, const struct
 }
 
 static void log_refused(struct shard *shard, const struct peer *peer) {
-    struct io_origin origin;
-    char address[ADDRESS_ORIGIN_BYTES];
+    struct io_peer_address origin;
+    char address[ADDRESS_PEER_BYTES];
     assert(peer->connection.socket >= 0);
     if (!log_is_written(LOG_CREDENTIAL_REFUSED))
         return;
-    io_peer_origin(shard->io, peer->connection.socket, &origin);
-    address_of_origin(&origin, address);
+    io_read_peer_address(shard->io, peer->connection.socket, &origin);
+    address_of_peer(&origin, address);
     if (!log_write(LOG_CREDENTIAL_REFUSED, LOG_FIELDS(log_text(address)), "a wrong credential came from %s",
                    address))
         shard_note_suppressed(shard);
@@ -100,7 +100,7 @@ static void log_refused(struct shard *shard, const struct peer *peer) {
 static void begin_delay(struct shard *shard, struct identity *identity, enum authn_attempt attempt) {
     struct peer *peer = identity->peer;
     uint32_t delay_ms =
-        authn_throttle_add(&shard->hub->authn_throttle, identity->origin, shard_now_ms(shard));
+        authn_throttle_add(&shard->hub->authn_throttle, identity->address_hash, shard_now_ms(shard));
     assert(attempt != ATTEMPT_NONE && delay_ms >= AUTHN_THROTTLE_DELAY_MS);
     log_refused(shard, peer);
     identity->attempt = attempt;

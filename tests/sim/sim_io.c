@@ -355,9 +355,9 @@ bool io_is_peer_gone(struct io *io, int socket) {
     return cable_peer_gone(kernel_socket(io->kernel, socket)->cable);
 }
 
-void io_peer_origin(struct io *io, int socket, struct io_origin *out) {
+void io_read_peer_address(struct io *io, int socket, struct io_peer_address *out) {
     const struct cable *cable = kernel_socket(io->kernel, socket)->cable;
-    *out = (struct io_origin){.is_user = cable->local, .user = cable->user};
+    *out = (struct io_peer_address){.is_user = cable->local, .user = cable->user};
     if (!cable->local)
         memcpy(out->address, &cable->address, sizeof cable->address);
 }

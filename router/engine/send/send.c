@@ -44,7 +44,7 @@ enum { DEEP_PART = 16, DETACH_BYTES_MAX = RECEIVE_BUFFER_BYTES / 4 };
 static struct parcel *detach_up_to(struct shard *shard, struct parcel *parcel, size_t bytes_max) {
     assert(parcel->hole_count == 0 && parcel->shares == 0);
     assert(bytes_max >= COPY_BYTES_MAX && !parcel->link);
-    if (parcel->bytes > bytes_max || !(parcel->buffer || parcel->origin))
+    if (parcel->bytes > bytes_max || !(parcel->buffer || parcel->shared_from))
         return parcel;
     struct parcel *copy = parcel_copy_of(&shard->parcels, parcel);
     if (!copy)
@@ -66,8 +66,8 @@ static_assert(OUTBOX_COUNT_MAX - OUTBOX_OVER_FROM > 8 * BATCH_MEMBERS_MAX,
 // and isn't copied.
 static struct parcel *detach_waiting(struct shard *shard, const struct peer *peer, struct parcel *parcel) {
     assert(parcel->is_encoded && peer->connection.outbox.count < OUTBOX_COUNT_MAX);
-    bool is_deep = !parcel->origin && outbox_footprint(&peer->connection.outbox) >
-                                          shard_limits(shard)->queue_bytes_max / DEEP_PART;
+    bool is_deep = !parcel->shared_from && outbox_footprint(&peer->connection.outbox) >
+                                               shard_limits(shard)->queue_bytes_max / DEEP_PART;
     return detach_up_to(shard, parcel, is_deep ? DETACH_BYTES_MAX : COPY_BYTES_MAX);
 }
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-uint64_t identity_origin(const struct shard *shard, const struct io_origin *origin) {
+uint64_t identity_address_hash(const struct shard *shard, const struct io_peer_address *origin) {
     uint8_t text[1 + sizeof origin->address] = {origin->is_user};
     if (origin->is_user)
         memcpy(text + 1, &origin->user, sizeof origin->user);
@@ -13,10 +13,10 @@ uint64_t identity_origin(const struct shard *shard, const struct io_origin *orig
 }
 
 static void look_where_from(struct shard *shard, struct identity *identity, int socket) {
-    struct io_origin origin;
+    struct io_peer_address origin;
     assert(socket >= 0);
-    io_peer_origin(shard->io, socket, &origin);
-    identity->origin = identity_origin(shard, &origin);
+    io_read_peer_address(shard->io, socket, &origin);
+    identity->address_hash = identity_address_hash(shard, &origin);
     identity->has_uid = origin.is_user;
     identity->uid = origin.user;
 }

@@ -69,15 +69,15 @@ struct identity {
     const struct user *counted;      // the user whose limit of connections counts this one; or NULL
     enum credential_kind kind : 8;   // by which the user is known
     enum authn_attempt attempt : 8;
-    bool was_known;   // a right credential has been shown, be it for one request
-    bool bears;       // the connection itself has a credential, and counts as its user's
-    bool looked;      // `bears` is known
-    bool over_limit;  // the peer has sent a message over a limit of its user
-    uint32_t over_ms; // when that was last; a tick
-    bool revoked;     // the credential was revoked: the connection ends, its requests go on
-    bool has_uid;     // a Unix socket told the uid of the process at the other end
-    uint32_t uid;     // with has_uid
-    uint64_t origin;  // a hash of the peer's address
+    bool was_known;        // a right credential has been shown, be it for one request
+    bool bears;            // the connection itself has a credential, and counts as its user's
+    bool looked;           // `bears` is known
+    bool over_limit;       // the peer has sent a message over a limit of its user
+    uint32_t over_ms;      // when that was last; a tick
+    bool revoked;          // the credential was revoked: the connection ends, its requests go on
+    bool has_uid;          // a Unix socket told the uid of the process at the other end
+    uint32_t uid;          // with has_uid
+    uint64_t address_hash; // a hash of the peer's address
     struct peer_credential peer_credential;
     struct digest digest; // of a token
     struct timer timer;   // of the time for a credential, or of the delay after a wrong one
@@ -95,7 +95,7 @@ enum { CREDENTIAL_MS = 10000 };
 // Makes the identity of a fresh connection on this socket; -1: no socket. Returns false without memory.
 bool identity_take(struct shard *shard, struct peer_cold *cold, int socket);
 // Returns a hash of where a connection comes from: an address, or a user of this machine.
-uint64_t identity_origin(const struct shard *shard, const struct io_origin *origin);
+uint64_t identity_address_hash(const struct shard *shard, const struct io_peer_address *origin);
 // Begins the time in which the peer must show a credential.
 void identity_wait(struct shard *shard, struct identity *identity);
 // Counts the connection as this user's, until it counts as another user's. An HTTP connection counts as well, though

@@ -64,12 +64,12 @@ uint64_t identity_holder(struct shard *shard, struct peer *peer) {
     bool is_whole = peer->connection.socket < 0 ||
                     peer->connection_id == shard->across.registrant.connection; // all hubs speak there
     struct peer_cold *cold = is_whole ? NULL : peer_take_cold(shard, peer);
-    if (cold && !cold->origin) {
-        struct io_origin origin;
-        io_peer_origin(shard->io, peer->connection.socket, &origin);
-        cold->origin = identity_origin(shard, &origin);
+    if (cold && !cold->address_hash) {
+        struct io_peer_address origin;
+        io_read_peer_address(shard->io, peer->connection.socket, &origin);
+        cold->address_hash = identity_address_hash(shard, &origin);
     }
-    return cold ? cold->origin : 0;
+    return cold ? cold->address_hash : 0;
 }
 
 // --- In the name of a sender that has left

@@ -24,7 +24,7 @@ struct peer_cold {
     struct timer timer;        // for the transport (peer_ops.expire)
     struct identity *identity; // with a users file (identity.h); else NULL
     // A hash of the address, made when a limit first counts by address; 0: not made yet
-    uint64_t origin;
+    uint64_t address_hash;
     uint64_t quota_holder;         // to whom the quota of the peer's subscriptions counts (core/base/quota.h)
     uint64_t quota_bytes;          // the quota of the peer's subscriptions
     struct attachment *attachment; // after hub/attach; else NULL

@@ -389,7 +389,7 @@ static void shares_keep_their_origin(void **state) {
     assert_reads(first, "Content-Length: 2\r\nA: b\r\n\r\n{}");
     assert_int_equal(second->lane, LANE_HIGH);
     struct parcel *copy = parcel_copy_of(&other, first);
-    assert_null(copy->origin);
+    assert_null(copy->shared_from);
     assert_ptr_equal(parcel_drop(first), origin);
     assert_ptr_equal(parcel_drop(second), origin);
     assert_null(parcel_drop(copy));
