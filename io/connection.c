@@ -116,9 +116,9 @@ void connection_want(struct connection *connection, uint8_t *memory, size_t byte
 
 // Returns how many bytes an arrival may have; 0: no bound.
 static uint32_t arrival_most(const struct connection *connection) {
-    if (connection->share == SHARE_SMALL)
+    if (connection->buffer_mode == BUFFER_MODE_SMALL)
         return SMALL_ARRIVAL_BYTES;
-    return connection->share == SHARE_ONE || connection->large ? ARRIVAL_BYTES_MAX : 0;
+    return connection->buffer_mode == BUFFER_MODE_ONE || connection->large ? ARRIVAL_BYTES_MAX : 0;
 }
 
 static void receive_arrivals(struct connection *connection, struct io *io) {
@@ -131,7 +131,7 @@ static void receive_arrivals(struct connection *connection, struct io *io) {
 static void receive_sealed(struct connection *connection, struct io *io) {
     if (connection->secure->socket_ended || connection->ending)
         return;
-    if (connection->receiving == RECEIVING_STREAM && connection->share != SHARE_MANY)
+    if (connection->receiving == RECEIVING_STREAM && connection->buffer_mode != BUFFER_MODE_MANY)
         connection_pause(connection, io);
     if (connection->receiving == RECEIVING_NOTHING)
         receive_arrivals(connection, io);
@@ -144,7 +144,8 @@ void connection_receive(struct connection *connection, struct io *io) {
     }
     if (connection->ended || connection->ending)
         return;
-    if (connection->receiving == RECEIVING_STREAM && (connection->direct || connection->share != SHARE_MANY))
+    if (connection->receiving == RECEIVING_STREAM &&
+        (connection->direct || connection->buffer_mode != BUFFER_MODE_MANY))
         connection_pause(connection, io);
     if (connection->receiving != RECEIVING_NOTHING)
         return;
@@ -212,7 +213,7 @@ static struct send_op *gather(const struct connection *connection, struct outbox
     size_t most = connection->hurries ? 2 * bounds->narrow_bytes : bounds->send_bytes;
     if (!send_op)
         return NULL;
-    if (connection->share != SHARE_SMALL) {
+    if (connection->buffer_mode != BUFFER_MODE_SMALL) {
         outbox_gather(outbox, &sender->stage, send_op, most, done);
         return send_op;
     }
@@ -238,7 +239,7 @@ static void note_lag(struct connection *connection, const struct outbox *outbox,
 
 static bool seal(struct connection *connection, struct sender *sender) {
     struct secure *secure = connection->secure;
-    if (connection->share != SHARE_SMALL)
+    if (connection->buffer_mode != BUFFER_MODE_SMALL)
         return secure_seal(secure, connection->send_op, &sender->sealed, sender->scratch);
     struct stage own;
     stage_init_sized(&own, sender->sealed.pool,

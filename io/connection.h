@@ -40,9 +40,10 @@ void sender_deinit(struct sender *sender);
 
 enum receiving { RECEIVING_NOTHING, RECEIVING_STREAM, RECEIVING_ONCE, RECEIVING_DIRECT };
 
-// How many of the shard's buffers a connection may hold. SHARE_MANY: any number. SHARE_ONE: one, while the connection's
-// messages aren't read. SHARE_SMALL: one small arrival, and sent bytes have memory of their own size.
-enum connection_share { SHARE_MANY, SHARE_ONE, SHARE_SMALL };
+// How many of the shard's buffers a connection may hold. BUFFER_MODE_MANY: any number. BUFFER_MODE_ONE: one, while the
+// connection's messages aren't read. BUFFER_MODE_SMALL: one small arrival, and sent bytes have memory of their own
+// size.
+enum buffer_mode { BUFFER_MODE_MANY, BUFFER_MODE_ONE, BUFFER_MODE_SMALL };
 
 enum { CONNECTION_TOKEN_BITS = 20, CONNECTION_DIRECT_BITS = 30 };
 
@@ -64,7 +65,7 @@ struct connection {
     int out;             // for sending; mostly the same socket
     uint32_t direct_bytes : CONNECTION_DIRECT_BITS;
     // Set by the owner; connection_receive applies this to a receive under way
-    enum connection_share share : 2;
+    enum buffer_mode buffer_mode : 2;
     uint8_t *direct;       // where the rest of a large frame is received, or NULL
     struct secure *secure; // NULL: plain
 };

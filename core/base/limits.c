@@ -25,7 +25,7 @@ void limits_defaults(struct limits *limits) {
 void turn_bounds_defaults(struct turn_bounds *bounds) {
     *bounds = (struct turn_bounds){
         .read_ns = SECOND_NS / 1000,
-        .share_ns = SECOND_NS / 4000,
+        .slice_ns = SECOND_NS / 4000,
         .orders_ns = SECOND_NS / 2000,
         .at_once = 16,
         .sends = 512,

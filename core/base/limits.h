@@ -133,7 +133,7 @@ static_assert((MAILBOX_MESSAGES & (MAILBOX_MESSAGES - 1)) == 0, "ring indices wr
 struct turn_bounds {
     // Time of a turn for reading, and a peer's share of that time. A peer that takes more waits until others have had
     // their share (router/engine/turn/read_fairness.h). orders_ns is the time for orders to the registry.
-    uint64_t read_ns, share_ns, orders_ns;
+    uint64_t read_ns, slice_ns, orders_ns;
     // Bounds of events to more than `at_once` subscribers: the number of sends under way at a time, and the bytes of a
     // turn. Later turns send the rest, behind messages to a single peer. The hub doesn't wait for a send that takes
     // longer than `patience_ns`.

@@ -308,7 +308,7 @@ void event_fanout_to_all(struct shard *shard, struct copy *copy) {
         offer_to_matching(shard, &delivery, copy);
     if (copy->subscribers > shard->bounds.at_once) {
         shard->fanout_sends.bytes += bytes;
-        shard->share.heavy = true;
+        shard->read_fairness.heavy = true;
     }
     for (unsigned kind = 0; kind < BREAKS_KINDS; kind++)
         if (delivery.rewritten[kind].parcel)

@@ -107,7 +107,7 @@ static void unsecure_answers(struct run *run, const struct guest *guest) {
 // Arrivals that a hub has read and put off go with the connection, too, when its sends aren't taken any more.
 static bool any_put_off(const struct run *run) {
     for (unsigned shard = 0; shard < run->world.shard_count; shard++)
-        if (run->world.shards[shard]->share.waiting)
+        if (run->world.shards[shard]->read_fairness.waiting)
             return true;
     return false;
 }

@@ -269,7 +269,7 @@ static void choose_secure(uint64_t seed, struct profile *profile, struct world_o
 // any.
 static void choose_turns(uint64_t seed, const struct profile *profile, struct world_options *options) {
     static const struct turn_bounds few = {.read_ns = 20000,
-                                           .share_ns = 5000,
+                                           .slice_ns = 5000,
                                            .orders_ns = 5000,
                                            .at_once = 1,
                                            .sends = 1,

@@ -233,7 +233,7 @@ static void a_sender_that_queues_is_not_late(void **state) {
     scene_settle(&scene);
     struct peer *peer = first_sender(shard);
     struct io_event full = {.result = ARRIVAL_BYTES_MAX, .buffer = peer->partial};
-    shard->share.buffers_reduced = true;
+    shard->read_fairness.buffers_reduced = true;
     receive_queue(shard, peer, &full);
     assert_true(receive_is_queued(peer));
     hold_elsewhere(&scene, &more, 15);
@@ -270,7 +270,7 @@ static void a_sender_that_lacks_memory_does_not_queue(void **state) {
     struct io_event full = full_arrival(shard);
     int64_t more = 0;
     hold_elsewhere(&scene, &more, 14);
-    shard->share.buffers_reduced = true;
+    shard->read_fairness.buffers_reduced = true;
     assert_int_equal(receive_arrival(shard, peer, &full, 0), 0);
     assert_true(list_empty(&shard->receive_queue));
     assert_false(list_empty(&shard->starved));

@@ -16,7 +16,7 @@ enum {
 
 // A turn sends to one of many, and reads and registers as much as there is time for.
 static const struct turn_bounds FEW = {.read_ns = 50000,
-                                       .share_ns = 10000,
+                                       .slice_ns = 10000,
                                        .orders_ns = 10000,
                                        .at_once = 1,
                                        .sends = 1,
@@ -156,10 +156,10 @@ static void what_one_says_at_length_is_read_in_parts(void **state) {
     for (unsigned count = 0; count < PINGS; count++)
         bytes += frame_of(text + bytes, "", "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"hub/ping\"}");
     assert_true(cable_write(cables[0], text, bytes));
-    while (!world.shards[0]->share.waiting)
+    while (!world.shards[0]->read_fairness.waiting)
         assert_true(world_step(&world));
     ping(&world, cables[1]);
-    assert_true(world.shards[0]->share.waiting > 0);
+    assert_true(world.shards[0]->read_fairness.waiting > 0);
     world_settle(&world);
     assert_true(stats_read(&world.shards[0]->stats, COUNT_ARRIVALS_PUT_OFF) > 0);
     for (unsigned count = 0; count < PINGS; count++)
@@ -209,7 +209,7 @@ static void the_rest_of_an_arrival_leaves_the_next_receive_alone(void **state) {
     say_much(cable, "");
     for (bool more = true; more; more = world_step(&world)) {
         struct peer *peer = first_peer(&world);
-        if (!world.shards[0]->share.waiting || peer->connection.receiving != RECEIVING_NOTHING)
+        if (!world.shards[0]->read_fairness.waiting || peer->connection.receiving != RECEIVING_NOTHING)
             continue;
         receive_go_on(world.shards[0], peer);
         armed++;
@@ -238,7 +238,7 @@ static void who_waits_for_the_hub_is_not_late(void **state) {
         cables[0] = join(&world, NULL);
         struct peer *peer = first_peer(&world);
         say_much(cables[0], frames ? half : "");
-        while (!(frames ? peer->partial && shard->share.waiting : shard->share.waiting > 0))
+        while (!(frames ? peer->partial && shard->read_fairness.waiting : shard->read_fairness.waiting > 0))
             assert_true(world_step(&world));
         shard->bounds.orders = 0; // as if it had asked for more than there may be
         world_pass(&world, (uint64_t)3 * SECOND);
@@ -246,7 +246,7 @@ static void who_waits_for_the_hub_is_not_late(void **state) {
         shard->bounds.orders = FEW.orders;
         cables[1] = join(&world, NULL);
         world_settle(&world);
-        assert_true(!shard->share.waiting &&
+        assert_true(!shard->read_fairness.waiting &&
                     cable_write(cables[0], frames ? rest : "", frames ? sizeof rest - 1 : 0));
         world_settle(&world);
         hear_much(cables[0]);
@@ -289,7 +289,7 @@ static void a_credential_that_waits_for_the_hub_is_not_late(void **state) {
         say_pings(cables[0], FEW_PINGS, "");
         say_pings(cables[1], FEW_PINGS, "");
         say_pings(cable, FEW_PINGS, last);
-        while (!shard->share.waiting)
+        while (!shard->read_fairness.waiting)
             assert_true(world_step(&world));
         assert_false(cable_readable(cable));
         shard->bounds.orders = 0; // as if it had asked for more than there may be
@@ -395,7 +395,7 @@ static void registrations_are_carried_out_in_parts(void **state) {
 enum { NOTE_BYTES = 800, NOTES = 60, SMALL = 500 };
 
 static const struct turn_bounds LITTLE = {.read_ns = SECOND,
-                                          .share_ns = SECOND,
+                                          .slice_ns = SECOND,
                                           .orders_ns = SECOND,
                                           .at_once = 16,
                                           .sends = 16,

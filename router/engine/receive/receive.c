@@ -236,12 +236,12 @@ enum { FRAMES_A_CLOCK = 64 };
 // Returns whether the rest of an arrival is read in a later turn. Reads the clock only now and then, and after a
 // message to many.
 static bool should_cut(struct shard *shard, const struct peer *peer) {
-    struct share *share = &shard->share;
-    if (!share->cuts || peer->partial || peer->unit.skipped || shard->run.count ||
-        (!share->heavy && !peer->reads_paused && peer->frames % FRAMES_A_CLOCK))
+    struct read_fairness *fairness = &shard->read_fairness;
+    if (!fairness->cuts || peer->partial || peer->unit.skipped || shard->run.count ||
+        (!fairness->heavy && !peer->reads_paused && peer->frames % FRAMES_A_CLOCK))
         return false;
-    share->heavy = false;
-    return peer->reads_paused || io_clock(shard->io) >= share->until_ns;
+    fairness->heavy = false;
+    return peer->reads_paused || io_clock(shard->io) >= fairness->until_ns;
 }
 
 // Reads a buffer. Returns the offset where reading was cut short; 0: all was read.
@@ -305,7 +305,7 @@ static void want_rest(struct shard *shard, struct peer *peer) {
     assert(!direct || reassembly_has_room(peer, peer->unit.bytes));
     connection_want(&peer->connection,
                     direct ? peer->partial->bytes + peer->partial_at + peer->partial_bytes : NULL,
-                    direct ? turn_parts_take(&shard->share.parts, lacking) : 0);
+                    direct ? turn_parts_take(&shard->read_fairness.parts, lacking) : 0);
 }
 
 static void starve(struct shard *shard, struct peer *peer) {
@@ -328,7 +328,8 @@ static void starve(struct shard *shard, struct peer *peer) {
 
 // Returns whether buffers are short: peers wait for one, or as many arrivals wait to be read as a turn has buffers.
 static bool buffers_are_short(const struct shard *shard) {
-    return !list_empty(&shard->starved) || !list_empty(&shard->receive_queue) || shard->share.buffers_reduced;
+    return !list_empty(&shard->starved) || !list_empty(&shard->receive_queue) ||
+           shard->read_fairness.buffers_reduced;
 }
 
 bool receive_is_queued(const struct peer *peer) {
@@ -349,16 +350,16 @@ void receive_queue(struct shard *shard, struct peer *peer, const struct io_event
     connection_pause(&peer->connection, shard->io);
 }
 
-static enum connection_share share_of(const struct shard *shard, const struct peer *peer) {
-    enum connection_share share = shard->settings->users ? identity_share(shard, peer) : SHARE_MANY;
-    return share == SHARE_MANY && peer->rationed ? SHARE_ONE : share;
+static enum buffer_mode share_of(const struct shard *shard, const struct peer *peer) {
+    enum buffer_mode share = shard->settings->users ? identity_buffer_mode(shard, peer) : BUFFER_MODE_MANY;
+    return share == BUFFER_MODE_MANY && peer->rationed ? BUFFER_MODE_ONE : share;
 }
 
 void receive_go_on(struct shard *shard, struct peer *peer) {
     bool starves = peer->state == PEER_OPEN && peer_lacks_room(peer);
     if (peer->state == PEER_CLOSING)
         return;
-    peer->connection.share = share_of(shard, peer);
+    peer->connection.buffer_mode = share_of(shard, peer);
     if (starves || identity_unread(peer) || receive_is_queued(peer))
         connection_pause(&peer->connection, shard->io);
     else
@@ -484,7 +485,7 @@ void receive_resume(struct shard *shard) {
     if ((list_empty(&shard->starved) && list_empty(&shard->receive_queue)) ||
         !buffer_pool_can_take(&shard->buffers))
         return;
-    uint32_t left = resume_starved(shard, shard_buffers_now(shard)), waiting = shard->share.waiting;
+    uint32_t left = resume_starved(shard, shard_buffers_now(shard)), waiting = shard->read_fairness.waiting;
     // Peers that don't queue may need buffers, too, so the queue gets half of what is left. One peer of the queue is
     // always resumed, so that the queue moves.
     resume_queued(shard, left > waiting + 2 ? (left - waiting) / 2 : 1);

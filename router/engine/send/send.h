@@ -16,7 +16,7 @@ void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *par
 static inline bool send_may_pack(const struct shard *shard, const struct peer *peer) {
     const struct connection *connection = &peer->connection;
     return outbox_may_pack(&connection->outbox) && !peer_is_unreachable(peer) && !connection->send_op &&
-           !connection->paused && !connection->hurries && connection->share != SHARE_SMALL &&
+           !connection->paused && !connection->hurries && connection->buffer_mode != BUFFER_MODE_SMALL &&
            queue_limit_has_room(shard, peer);
 }
 // The same for frames with a length line: the peer must have the plain framed transport.

@@ -17,15 +17,15 @@ bool identity_is_confined(const struct shard *shard, const struct peer *peer) {
     return is_over || identity_is_unknown(peer);
 }
 
-enum connection_share identity_share(const struct shard *shard, const struct peer *peer) {
+enum buffer_mode identity_buffer_mode(const struct shard *shard, const struct peer *peer) {
     const struct identity *identity = identity_of(peer);
     if (!identity || identity->kind == CREDENTIAL_CHILD)
-        return SHARE_MANY;
+        return BUFFER_MODE_MANY;
     if (identity_is_confined(shard, peer))
-        return SHARE_SMALL;
+        return BUFFER_MODE_SMALL;
     const struct user *user = identity->user ? identity->user : identity->counted;
     const struct account_limits *limits = user ? &users_rights(user)->limits : NULL;
-    return limits && (limits->rate | limits->bytes) ? SHARE_ONE : SHARE_MANY;
+    return limits && (limits->rate | limits->bytes) ? BUFFER_MODE_ONE : BUFFER_MODE_MANY;
 }
 
 void identity_note_over(const struct shard *shard, struct peer *peer) {

@@ -34,7 +34,7 @@ bool identity_is_unknown(const struct peer *peer);
 bool identity_is_confined(const struct shard *shard, const struct peer *peer);
 // Returns how much of the shard's buffers the connection may hold: a small buffer for a confined peer, one buffer for a
 // user with limits. Arrivals past the limits wait until the peer reads.
-enum connection_share identity_share(const struct shard *shard, const struct peer *peer);
+enum buffer_mode identity_buffer_mode(const struct shard *shard, const struct peer *peer);
 // Notes that the peer has sent a message over a limit of its user. Does nothing without an identity.
 void identity_note_over(const struct shard *shard, struct peer *peer);
 // Returns the limits of the unit that is coming in: a peer without a known user sends no large frames. An HTTP request

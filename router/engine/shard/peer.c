@@ -131,7 +131,7 @@ void peer_open(struct shard *shard, int socket, const struct transport *transpor
     }
     peer_watch(shard, peer);
     if (shard->settings->users)
-        peer->connection.share = SHARE_SMALL; // until the user is known (identity_share)
+        peer->connection.buffer_mode = BUFFER_MODE_SMALL; // until the user is known (identity_buffer_mode)
     connection_receive(&peer->connection, shard->io);
 }
 

@@ -58,7 +58,7 @@ uint32_t shard_buffers_provided(const struct shard *shard) {
 
 uint32_t shard_buffers_now(const struct shard *shard) {
     uint32_t all = shard_buffers_provided(shard);
-    return shard->share.buffers_reduced ? all / 4 : all;
+    return shard->read_fairness.buffers_reduced ? all / 4 : all;
 }
 
 static void init_tables(struct shard *shard) {
@@ -88,12 +88,12 @@ static void init_tables(struct shard *shard) {
         shard->bounds = *hub->start_settings.bounds;
     sender_init(&shard->sender, &shard->buffers, &shard->bounds);
     shard->ends_left = shard->bounds.ends;
-    turn_parts_begin(&shard->share.parts, &shard->bounds);
+    turn_parts_begin(&shard->read_fairness.parts, &shard->bounds);
     list_init(&shard->fanout_sends.waiting);
     list_init(&shard->fanout_sends.marker);
     shard->fanout_sends.round = 1;
-    list_init(&shard->share.fresh);
-    list_init(&shard->share.in_deficit);
+    list_init(&shard->read_fairness.fresh);
+    list_init(&shard->read_fairness.in_deficit);
     list_init(&shard->starved);
     list_init(&shard->receive_queue);
     list_init(&shard->waiting_handshakes);
@@ -236,8 +236,9 @@ void shard_close(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC && shard->peers.count == 0 && !shard->loopback_mail);
     assert(list_empty(&shard->to_send) && list_empty(&shard->starved) && list_empty(&shard->receive_queue) &&
            list_empty(&shard->slow_readers));
-    assert(list_empty(&shard->fanout_sends.waiting) && list_empty(&shard->share.fresh));
-    assert(list_empty(&shard->share.in_deficit) && !shard->share.waiting && !shard->share.count);
+    assert(list_empty(&shard->fanout_sends.waiting) && list_empty(&shard->read_fairness.fresh));
+    assert(list_empty(&shard->read_fairness.in_deficit) && !shard->read_fairness.waiting &&
+           !shard->read_fairness.count);
     assert(list_empty(&shard->closing) && !shard->teardown && list_empty(&shard->exchanges));
     assert(shard->rejects.count == 0 && shard->run.count == 0 && !shard->orders && !shard->entries);
     assert(shard->orders_out == 0 && shard->entries_out == 0 && shard->events_out == 0);
@@ -255,7 +256,7 @@ void shard_close(struct shard *shard) {
     parcel_pool_deinit(&shard->parcels);
     buffer_pool_deinit(&shard->buffers);
     give_reserve(shard);
-    memory_give(shard->share.spare);
+    memory_give(shard->read_fairness.spare);
     memory_give(shard->peers.slots);
     memory_give(shard->peers.generations);
     memory_give(shard->peers.free);

@@ -88,7 +88,7 @@ struct fanout_sends {
 };
 
 // How the shard's time is shared among the peers that send (engine/turn/read_fairness.c).
-struct share {
+struct read_fairness {
     // Lists of struct deficit.link: peers that wait for their first time, and peers that have used up their share.
     struct list fresh, in_deficit;
     uint32_t count;          // the length of both lists
@@ -156,7 +156,7 @@ struct shard {
     struct list to_send; // of struct peer.to_send
     struct turn_bounds bounds;
     struct fanout_sends fanout_sends;
-    struct share share;
+    struct read_fairness read_fairness;
     struct list starved; // of struct peer.starved: peers that wait for a receive buffer, or for memory
     // Of struct peer.starved: rationed peers that wait for their turn to be received (receive.c)
     struct list receive_queue;

@@ -39,9 +39,9 @@ struct deficit {
 
 // Returns whether there is memory for deficit_of.
 static bool may_note(struct shard *shard) {
-    if (!shard->share.spare)
-        shard->share.spare = memory_take_zeroed(1, sizeof(struct deficit));
-    return shard->share.spare != NULL;
+    if (!shard->read_fairness.spare)
+        shard->read_fairness.spare = memory_take_zeroed(1, sizeof(struct deficit));
+    return shard->read_fairness.spare != NULL;
 }
 
 // NULL without memory, and of one that is closing, which nobody waits for.
@@ -49,15 +49,15 @@ static struct deficit *deficit_of(struct shard *shard, struct peer *peer) {
     struct deficit *deficit = peer->deficit;
     if (deficit || peer->connection.ending || !may_note(shard))
         return deficit;
-    deficit = shard->share.spare;
-    shard->share.spare = NULL;
+    deficit = shard->read_fairness.spare;
+    shard->read_fairness.spare = NULL;
     *deficit = (struct deficit){.peer = peer,
-                                .credit_ns = (int64_t)shard->bounds.share_ns,
+                                .credit_ns = (int64_t)shard->bounds.slice_ns,
                                 .arrivals = deficit->inline_arrivals,
                                 .capacity = INLINE_ARRIVALS};
     list_init(&deficit->link);
-    list_append(&shard->share.fresh, &deficit->link);
-    shard->share.count++;
+    list_append(&shard->read_fairness.fresh, &deficit->link);
+    shard->read_fairness.count++;
     peer->deficit = deficit;
     return deficit;
 }
@@ -68,15 +68,15 @@ static void arrivals_give(struct deficit *deficit) {
 }
 
 static void deficit_give(struct shard *shard, struct deficit *deficit) {
-    assert(deficit->count == 0 && deficit->peer->deficit == deficit && shard->share.count > 0);
+    assert(deficit->count == 0 && deficit->peer->deficit == deficit && shard->read_fairness.count > 0);
     list_remove(&deficit->link);
-    shard->share.count--;
+    shard->read_fairness.count--;
     deficit->peer->deficit = NULL;
     arrivals_give(deficit);
-    if (shard->share.spare)
+    if (shard->read_fairness.spare)
         memory_give(deficit);
     else
-        shard->share.spare = deficit;
+        shard->read_fairness.spare = deficit;
 }
 
 static bool make_room(struct deficit *deficit) {
@@ -96,20 +96,20 @@ static bool make_room(struct deficit *deficit) {
 }
 
 static struct deferred_arrival take_first(struct shard *shard, struct deficit *deficit) {
-    assert(deficit->count > 0 && shard->share.waiting > 0);
+    assert(deficit->count > 0 && shard->read_fairness.waiting > 0);
     peer_discount_wait(shard, deficit->peer, deficit->waits_ms);
     deficit->waits_ms = shard_tick(shard);
     struct deferred_arrival first = deficit->arrivals[deficit->first];
     deficit->first = (deficit->first + 1) % deficit->capacity;
     deficit->count--;
-    shard->share.waiting--;
+    shard->read_fairness.waiting--;
     return first;
 }
 
 static void note_waiting(struct shard *shard, struct deficit *deficit) {
     if (!deficit->count++)
         deficit->waits_ms = shard_tick(shard);
-    shard->share.waiting++;
+    shard->read_fairness.waiting++;
 }
 
 // Puts the rest of an arrival back to the front. There is room, since take_first has taken it out.
@@ -127,7 +127,7 @@ static bool read_arrival(struct shard *shard, struct peer *peer, const struct de
                          bool cuts, struct deferred_arrival *rest) {
     assert(!shard->run.count);
     *rest = *arrival;
-    shard->share.cuts = cuts && arrival->event.buffer;
+    shard->read_fairness.cuts = cuts && arrival->event.buffer;
     if (!peer->connection.secure)
         rest->at = receive_arrival(shard, peer, &arrival->event, arrival->at);
     else if (arrival->opened)
@@ -135,7 +135,7 @@ static bool read_arrival(struct shard *shard, struct peer *peer, const struct de
     else
         rest->at = tls_receive_event(shard, peer, &rest->event);
     rest->opened = peer->connection.secure;
-    shard->share.cuts = false;
+    shard->read_fairness.cuts = false;
     return rest->at;
 }
 
@@ -173,7 +173,7 @@ static void note_fanout(struct shard *shard, struct deficit *deficit, uint64_t b
 
 // Reads one arrival, and notes what it took.
 static void read_one(struct shard *shard, struct peer *peer, const struct deferred_arrival *arrival) {
-    uint64_t from_ns = shard->share.stale ? io_clock(shard->io) : shard->share.from_ns;
+    uint64_t from_ns = shard->read_fairness.stale ? io_clock(shard->io) : shard->read_fairness.from_ns;
     uint64_t fanout_before = shard->fanout_sends.bytes;
     struct deficit *deficit = peer->deficit;
     struct deferred_arrival rest;
@@ -181,9 +181,9 @@ static void read_one(struct shard *shard, struct peer *peer, const struct deferr
     bool cut = read_arrival(shard, peer, arrival, cuts, &rest);
     uint64_t now_ns = io_clock(shard->io), spent_ns = now_ns - from_ns;
     uint64_t fanout_bytes = shard->fanout_sends.bytes - fanout_before;
-    shard->share.from_ns = now_ns;
-    shard->share.stale = false;
-    if (cut || spent_ns > shard->bounds.share_ns || fanout_bytes)
+    shard->read_fairness.from_ns = now_ns;
+    shard->read_fairness.stale = false;
+    if (cut || spent_ns > shard->bounds.slice_ns || fanout_bytes)
         deficit = deficit_of(shard, peer);
     if (!deficit)
         return;
@@ -224,15 +224,16 @@ static bool defer_arrival(struct shard *shard, struct peer *peer, const struct i
 }
 
 void read_fairness_begin(struct shard *shard) {
-    turn_parts_begin(&shard->share.parts, &shard->bounds);
+    turn_parts_begin(&shard->read_fairness.parts, &shard->bounds);
     turn_parts_begin(&shard->sender.parts, &shard->bounds);
-    shard->share.from_ns = io_now(shard->io);
-    shard->share.stale = true;
-    shard->share.until_ns = shard->share.from_ns + shard->bounds.read_ns;
+    shard->read_fairness.from_ns = io_now(shard->io);
+    shard->read_fairness.stale = true;
+    shard->read_fairness.until_ns = shard->read_fairness.from_ns + shard->bounds.read_ns;
 }
 
 void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_event *event) {
-    bool waits = peer->deficit || peer->reads_paused || shard->share.from_ns >= shard->share.until_ns;
+    bool waits =
+        peer->deficit || peer->reads_paused || shard->read_fairness.from_ns >= shard->read_fairness.until_ns;
     if (waits && peer->state != PEER_CLOSING && defer_arrival(shard, peer, event))
         return;
     if (peer->deficit)
@@ -256,16 +257,16 @@ static bool is_blocked(const struct shard *shard, const struct deficit *deficit)
 
 // Serves a peer. Returns whether anything was done; then the peer's place in the lists has changed.
 static bool visit(struct shard *shard, struct deficit *deficit) {
-    struct share *share = &shard->share;
+    struct read_fairness *fairness = &shard->read_fairness;
     if (deficit->count && is_blocked(shard, deficit)) {
         list_remove(&deficit->link);
-        list_append(&share->in_deficit, &deficit->link);
+        list_append(&fairness->in_deficit, &deficit->link);
         return false;
     }
     if (deficit->credit_ns <= 0) {
-        deficit->credit_ns += (int64_t)shard->bounds.share_ns;
+        deficit->credit_ns += (int64_t)shard->bounds.slice_ns;
         list_remove(&deficit->link);
-        list_append(&share->in_deficit, &deficit->link);
+        list_append(&fairness->in_deficit, &deficit->link);
         return true;
     }
     if (!deficit->count) {
@@ -277,58 +278,60 @@ static bool visit(struct shard *shard, struct deficit *deficit) {
     return true;
 }
 
-static struct deficit *next_of(struct share *share) {
-    struct list *from = list_empty(&share->fresh) ? &share->in_deficit : &share->fresh;
+static struct deficit *next_of(struct read_fairness *fairness) {
+    struct list *from = list_empty(&fairness->fresh) ? &fairness->in_deficit : &fairness->fresh;
     return list_empty(from) ? NULL : list_entry(from->next, struct deficit, link);
 }
 
 static bool begin_to_go_on(struct shard *shard) {
-    struct share *share = &shard->share;
-    if (!share->count)
+    struct read_fairness *fairness = &shard->read_fairness;
+    if (!fairness->count)
         return false;
     // Parcels for peers that wait for little go out first.
-    share->skipped = !share->skipped && !list_empty(&shard->to_send);
-    if (share->skipped)
+    fairness->skipped = !fairness->skipped && !list_empty(&shard->to_send);
+    if (fairness->skipped)
         return false;
-    share->from_ns = io_clock(shard->io);
-    share->until_ns = share->from_ns + shard->bounds.read_ns / 2;
-    share->goes_on = true;
+    fairness->from_ns = io_clock(shard->io);
+    fairness->until_ns = fairness->from_ns + shard->bounds.read_ns / 2;
+    fairness->goes_on = true;
     return true;
 }
 
 bool read_fairness_go_on(struct shard *shard) {
-    struct share *share = &shard->share;
-    if (!share->goes_on && !begin_to_go_on(shard))
+    struct read_fairness *fairness = &shard->read_fairness;
+    if (!fairness->goes_on && !begin_to_go_on(shard))
         return false;
-    share->stale = true;
-    assert(!share->count == (list_empty(&share->fresh) && list_empty(&share->in_deficit)));
-    uint32_t idle = 0, all = share->count;
-    for (struct deficit *next; idle < all && share->from_ns < share->until_ns && (next = next_of(share));) {
+    fairness->stale = true;
+    assert(!fairness->count == (list_empty(&fairness->fresh) && list_empty(&fairness->in_deficit)));
+    uint32_t idle = 0, all = fairness->count;
+    for (struct deficit *next;
+         idle < all && fairness->from_ns < fairness->until_ns && (next = next_of(fairness));) {
         idle = visit(shard, next) ? 0 : idle + 1;
-        if (!share->stale)
+        if (!fairness->stale)
             return true;
     }
-    share->goes_on = false;
+    fairness->goes_on = false;
     return false;
 }
 
 void read_fairness_provide(struct shard *shard) {
-    struct share *share = &shard->share;
-    bool reduced = share->waiting >= shard_buffers_now(shard);
-    if (reduced == share->buffers_reduced)
+    struct read_fairness *fairness = &shard->read_fairness;
+    bool reduced = fairness->waiting >= shard_buffers_now(shard);
+    if (reduced == fairness->buffers_reduced)
         return;
-    share->buffers_reduced = reduced;
+    fairness->buffers_reduced = reduced;
     io_provide_buffers(shard->io, shard_buffers_now(shard));
 }
 
 bool read_fairness_wait(const struct shard *shard) {
-    if (!shard->share.waiting)
+    if (!shard->read_fairness.waiting)
         return false;
-    for (const struct list *node = shard->share.fresh.next; node != &shard->share.fresh; node = node->next)
+    for (const struct list *node = shard->read_fairness.fresh.next; node != &shard->read_fairness.fresh;
+         node = node->next)
         if (list_entry(node, struct deficit, link)->count)
             return true;
-    for (const struct list *node = shard->share.in_deficit.next; node != &shard->share.in_deficit;
-         node = node->next) {
+    for (const struct list *node = shard->read_fairness.in_deficit.next;
+         node != &shard->read_fairness.in_deficit; node = node->next) {
         const struct deficit *deficit = list_entry(node, struct deficit, link);
         if (deficit->count && !is_blocked(shard, deficit))
             return true;
@@ -354,7 +357,7 @@ uint64_t read_fairness_charge(struct shard *shard, uint64_t connection, uint64_t
     uint64_t now_ns = io_clock(shard->io), spent_ns = now_ns - from_ns;
     bool here = connection_shard(connection) == shard->index;
     struct peer *peer = here ? peer_find(shard, connection) : NULL;
-    bool owes = peer && (peer->deficit || spent_ns > shard->bounds.share_ns);
+    bool owes = peer && (peer->deficit || spent_ns > shard->bounds.slice_ns);
     struct deficit *deficit = owes ? deficit_of(shard, peer) : NULL;
     if (deficit)
         take_credit(deficit, spent_ns);

@@ -48,7 +48,7 @@ static void follow_settings(struct shard *shard) {
     rights_review_all(shard);
     if (!same_times(shard_limits(shard), &before))
         peers_rewatch(shard);
-    shard->share.buffers_reduced = false;
+    shard->read_fairness.buffers_reduced = false;
     io_provide_buffers(shard->io, shard_buffers_provided(shard));
     buffer_pool_trim(&shard->buffers);
     parcel_pool_trim(&shard->parcels);
