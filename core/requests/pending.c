@@ -299,9 +299,9 @@ struct pending *pending_find(const struct pending_table *table, uint64_t hub_id)
 static __attribute__((noinline)) void end_rare(struct pending_table *table, struct pending *pending) {
     assert(!pending->outcome && !pending->copy && pending->has_rare);
     quota_give(table->quota, pending->tokens);
-    quota_give(table->quota, pending->hold);
+    quota_give(table->quota, pending->remote_end);
     pending->tokens = NULL;
-    pending->hold = NULL;
+    pending->remote_end = NULL;
     pending->observation = NULL;
     pending->has_rare = false;
 }

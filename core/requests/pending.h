@@ -90,7 +90,7 @@ struct pending {
     // Of the router: a copy of a request that may be sent once more, or NULL. Must be NULL before the end
     struct message_copy *copy;
     // Of the router: set while another hub holds the request, or NULL. Freed with the request
-    struct remote_end *hold;
+    struct remote_end *remote_end;
     struct pending_tokens *tokens; // the source's progress tokens, or NULL
     // Of the router: while the request is observed (router/features/observe), or NULL
     struct observation *observation;
@@ -180,7 +180,8 @@ static inline void pending_mark_rare(struct pending *pending) {
 }
 // Returns whether no rare field is set.
 static inline bool pending_is_plain(const struct pending *pending) {
-    return !pending->outcome && !pending->copy && !pending->hold && !pending->tokens && !pending->observation;
+    return !pending->outcome && !pending->copy && !pending->remote_end && !pending->tokens &&
+           !pending->observation;
 }
 // Returns a token of the source, and its length; NULL: there is none.
 const char *pending_token(const struct pending *pending, enum pending_token kind, uint32_t *bytes);

@@ -124,7 +124,7 @@ void remote_route_announce(struct shard *shard, const char *event, const struct 
 bool remote_route_holds(const struct peer *peer, const char *checkpoint, size_t bytes) {
     const struct list *requests = &peer->request_index.requests;
     for (const struct list *node = requests->next; node != requests; node = node->next) {
-        struct remote_end *held = list_entry(node, struct pending, by_source)->hold;
+        struct remote_end *held = list_entry(node, struct pending, by_source)->remote_end;
         if (held && held->checkpoint_bytes == bytes &&
             memcmp(remote_end_checkpoint(held), checkpoint, bytes) == 0)
             return true;

@@ -48,7 +48,7 @@ static void answer(struct shard *shard, struct peer *peer, struct reply_to to,
                    const struct attach_query *query) {
     const char *agent = attach_query_agent(query);
     struct text data;
-    if (query->mail.detail == ATTACH_HELD) {
+    if (query->mail.detail == ATTACH_FOUND) {
         attach_peer(shard, peer, to, agent, query->agent_bytes, query->end_detaches);
         return;
     }

@@ -208,9 +208,9 @@ static void hold(struct shard *shard, struct pending *pending, struct remote_end
         wheel_arm(&shard->wheel, &pending->timer, shard_now_ms(shard) + wait_ms);
     if (pending->idle)
         pending->limit_ms += wait_ms;
-    quota_give(&shard->quota, pending->hold);
+    quota_give(&shard->quota, pending->remote_end);
     pending_mark_rare(pending);
-    pending->hold = end;
+    pending->remote_end = end;
 }
 
 // A request whose source is about to end ends with that source.

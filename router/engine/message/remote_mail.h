@@ -34,7 +34,7 @@ static inline char *remote_end_checkpoint(struct remote_end *end) {
 
 enum attach_outcome {
     ATTACH_NOBODY, // no hub has an agent of that name
-    ATTACH_HELD,
+    ATTACH_FOUND,
     ATTACH_SERVER, // the name is of an MCP server at another hub, which serves that hub's peers alone
     ATTACH_DOWN,   // the link is down
 };

@@ -45,7 +45,7 @@ void request_timeout_begin(struct shard *shard, struct pending *pending, const s
 void request_timeout_extend(struct shard *shard, struct pending *pending) {
     uint64_t due_ms = shard_now_ms(shard) + pending->timeout_ms;
     assert(pending->idle);
-    if (timer_armed(&pending->timer) && !pending->hold)
+    if (timer_armed(&pending->timer) && !pending->remote_end)
         wheel_arm(&shard->wheel, &pending->timer, due_ms < pending->limit_ms ? due_ms : pending->limit_ms);
 }
 

@@ -34,7 +34,7 @@ static void set_held(struct peer *peer, uint64_t bytes) {
     peer->exchange_bytes = bytes & ((UINT64_C(1) << 40) - 1);
 }
 
-void exchange_hold(struct shard *shard, struct peer *peer, struct exchange *exchange, size_t bytes) {
+void exchange_charge(struct shard *shard, struct peer *peer, struct exchange *exchange, size_t bytes) {
     exchange->bytes += bytes;
     exchange->parcels++;
     if (!peer)
@@ -158,7 +158,7 @@ void exchange_answer(struct shard *shard, struct exchange *exchange, struct parc
     if (waits(exchange) && !has_fields(exchange, parcel))
         parcel = send_detach(shard, parcel);
     exchange->count++;
-    exchange_hold(shard, peer_find(shard, exchange->connection), exchange, parcel->bytes);
+    exchange_charge(shard, peer_find(shard, exchange->connection), exchange, parcel->bytes);
     parcel_list_append(&exchange->answers, parcel);
     exchange_miss(shard, exchange);
 }

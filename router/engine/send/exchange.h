@@ -83,7 +83,7 @@ static inline __attribute__((always_inline)) void exchange_fetch(const struct ex
 struct exchange *exchange_open(struct shard *shard, struct peer *peer);
 // Counts a parcel's bytes for the exchange and its peer; the peer may be NULL. The caller appends the parcel. Closes
 // the peer if too much waits (queue_limit_close).
-void exchange_hold(struct shard *shard, struct peer *peer, struct exchange *exchange, size_t bytes);
+void exchange_charge(struct shard *shard, struct peer *peer, struct exchange *exchange, size_t bytes);
 // Ends the counting for the peer: the parcels have moved elsewhere and count there.
 void exchange_let_go(struct peer *peer, struct exchange *exchange);
 // Notes that the whole arrival has been routed.

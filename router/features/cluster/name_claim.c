@@ -206,7 +206,7 @@ void name_claim_answer(struct link *link, const struct hub_message *message) {
         remote_attach_over(shard, query,
                            !member        ? ATTACH_NOBODY
                            : words.is_mcp ? ATTACH_SERVER
-                                          : ATTACH_HELD);
+                                          : ATTACH_FOUND);
     else if (member && words.is_held && words.bytes != SIZE_MAX)
         judge(link, member, words.id, words.bytes, words.age_ms, words.is_child);
 }

@@ -217,7 +217,7 @@ void http_stream(struct shard *shard, struct exchange *exchange, struct parcel *
         send_release(shard, event);
         return;
     }
-    exchange_hold(shard, peer, exchange, event->bytes);
+    exchange_charge(shard, peer, exchange, event->bytes);
     parcel_list_append(&exchange->answers, event);
     if (is_first(peer, exchange) && !send_events(shard, peer, exchange))
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);

@@ -268,7 +268,7 @@ static bool look_at_some(struct shard *shard, struct pending_query *query) {
                  (struct pending_row){.asked_ns = pending->asked_ns,
                                       .hub_id = pending_hub_id(table, pending),
                                       .target = pending->target,
-                                      .state = pending->hold ? "held" : NULL});
+                                      .state = pending->remote_end ? "held" : NULL});
     }
     return query->next_slot < all;
 }
