@@ -285,7 +285,7 @@ static uint32_t receive_bytes(struct shard *shard, struct peer *peer, const stru
         events_flush(shard);
     }
     if (peer->partial ? !had_partial || frames != peer->frames : had_partial)
-        peer_watch(shard, peer);
+        peer_timer_restart(shard, peer);
     return cut;
 }
 

@@ -42,7 +42,7 @@ static void established(struct shard *shard, struct peer *peer) {
     stats_count(&shard->stats, COUNT_HANDSHAKES);
     if (identity_of(peer) && peer->state == PEER_OPEN)
         peer_credential_look(shard, peer); // a connection's own credential counts before any message
-    peer_watch(shard, peer);
+    peer_timer_restart(shard, peer);
     send_soon(shard, peer); // messages that waited for the handshake
 }
 

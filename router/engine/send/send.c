@@ -288,7 +288,7 @@ static void begun(struct shard *shard, struct peer *peer) {
     peer->sending_ms = peer->connection.send_op->since_ms = shard_tick(shard);
     peer->probed = false;
     if (peer->state == PEER_ENDED)
-        peer_watch(shard, peer);
+        peer_timer_restart(shard, peer);
 }
 
 // Sends what waits for a peer, unless a send is under way. A peer without anything to send may end now.

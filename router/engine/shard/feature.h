@@ -269,8 +269,8 @@ struct feature_method {
 
 struct feature {
     const char *name;
-    // Marks a feature that watches: its functions are called only while the shard is watched (feature_watch), so that
-    // messages cost nothing otherwise.
+    // Marks a feature that watches: its functions are called only while the shard is watched (feature_set_observed), so
+    // that messages cost nothing otherwise.
     bool is_watcher;
     // Methods, which each hub of the program has, also if the feature is off.
     const struct feature_method *methods;

@@ -35,7 +35,7 @@ static inline struct agent *feature_choose(struct shard *shard, struct peer *pee
 }
 
 // Begins or ends watching on this shard: features with is_watcher are called only while the shard is watched.
-static inline void feature_watch(struct shard *shard, bool watched) {
+static inline void feature_set_observed(struct shard *shard, bool watched) {
     shard->features = watched ? shard->hub->features_watched : shard->hub->features;
 }
 

@@ -129,7 +129,7 @@ void peer_open(struct shard *shard, int socket, const struct transport *transpor
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
-    peer_watch(shard, peer);
+    peer_timer_restart(shard, peer);
     if (shard->settings->users)
         peer->connection.buffer_mode = BUFFER_MODE_SMALL; // until the user is known (identity_buffer_mode)
     connection_receive(&peer->connection, shard->io);
@@ -385,10 +385,10 @@ void peer_discount_wait(struct shard *shard, struct peer *peer, uint32_t from_ms
     uint32_t waited_ms = shard_since(shard, from_ms), lasted_ms = shard_since(shard, peer->checked_ms);
     peer->checked_ms += waited_ms < lasted_ms ? waited_ms : lasted_ms;
     peer->received_ms = shard_tick(shard);
-    peer_rewatch(shard, peer);
+    peer_timer_update(shard, peer);
 }
 
-void peer_rewatch(struct shard *shard, struct peer *peer) {
+void peer_timer_update(struct shard *shard, struct peer *peer) {
     if (peer->state != PEER_OPEN && peer->state != PEER_ENDED)
         return;
     uint64_t at_ms = peer_due_ms(shard, peer), look_ms = shard_now_ms(shard) + look_pause_ms(shard);
@@ -401,16 +401,16 @@ void peer_rewatch(struct shard *shard, struct peer *peer) {
         wheel_arm(&shard->wheel, &peer->timer, at_ms);
 }
 
-void peer_watch(struct shard *shard, struct peer *peer) {
+void peer_timer_restart(struct shard *shard, struct peer *peer) {
     assert(peer->partial || peer->partial_bytes == 0);
     peer->partial_checked = peer->partial_bytes;
     peer->checked_ms = shard_tick(shard);
-    peer_rewatch(shard, peer);
+    peer_timer_update(shard, peer);
 }
 
-void peers_rewatch(struct shard *shard) {
+void peer_timer_update_all(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC && shard->peers.count <= shard->peers.capacity);
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
         if (shard->peers.slots[slot])
-            peer_rewatch(shard, shard->peers.slots[slot]);
+            peer_timer_update(shard, shard->peers.slots[slot]);
 }

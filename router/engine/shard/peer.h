@@ -209,11 +209,11 @@ void peer_free(struct shard *shard, struct peer *peer);
 // Returns when the peer's present state times out, in ms; UINT64_MAX: never.
 uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer);
 // Arms the peer's timer for the present state, and keeps when that state began.
-void peer_rewatch(struct shard *shard, struct peer *peer);
+void peer_timer_update(struct shard *shard, struct peer *peer);
 // Does so after the hub has let the peer's bytes wait, from the tick `from_ms` to now: that time doesn't count as the
 // peer's slowness.
 void peer_discount_wait(struct shard *shard, struct peer *peer, uint32_t from_ms);
 // Arms the peer's timer for a state that begins now.
-void peer_watch(struct shard *shard, struct peer *peer);
+void peer_timer_restart(struct shard *shard, struct peer *peer);
 // Arms the timers of all peers anew after the limits of time have changed. The time that has passed counts.
-void peers_rewatch(struct shard *shard);
+void peer_timer_update_all(struct shard *shard);

@@ -58,7 +58,7 @@ static void close_peer(struct shard *shard, struct peer *peer) {
 }
 
 static void end_peer(struct shard *shard, struct peer *peer) {
-    peer_watch(shard, peer);
+    peer_timer_restart(shard, peer);
     subscribe_leave(shard, peer);
     registry_leave(shard, peer);
     assert(!peer->leave_order && peer->subscriber.count == 0);

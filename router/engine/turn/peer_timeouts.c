@@ -32,7 +32,7 @@ static void cut_off(struct shard *shard, struct peer *peer, enum counter counter
 
 static void frame_expired(struct shard *shard, struct peer *peer) {
     if (arrives(shard, peer) || is_awaiting_continue(peer))
-        peer_watch(shard, peer);
+        peer_timer_restart(shard, peer);
     else
         cut_off(shard, peer, COUNT_CLOSED_SLOW_SENDER);
 }
@@ -56,7 +56,7 @@ void peer_timeouts_expired(struct shard *shard, struct peer *peer) {
         peer_close(shard, peer,
                    connection_established(&peer->connection) ? COUNT_CLOSED_IDLE : COUNT_CLOSED_HANDSHAKE);
     else
-        peer_rewatch(shard, peer);
+        peer_timer_update(shard, peer);
 }
 
 // Returns whether a peer without a credential is told that its frame is late. A transport with a goodbye (a WebSocket)

@@ -47,7 +47,7 @@ static void follow_settings(struct shard *shard) {
         return;
     rights_review_all(shard);
     if (!same_times(shard_limits(shard), &before))
-        peers_rewatch(shard);
+        peer_timer_update_all(shard);
     shard->read_fairness.buffers_reduced = false;
     io_provide_buffers(shard->io, shard_buffers_provided(shard));
     buffer_pool_trim(&shard->buffers);

@@ -247,7 +247,7 @@ void nats_handshake_secure(struct link *link) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
     } else {
         link->state = LINK_JOINING;
-        peer_watch(shard, peer);
+        peer_timer_restart(shard, peer);
         connect_to(link);
     }
 }

@@ -306,7 +306,7 @@ void http_go_on(struct shard *shard, struct peer *peer) {
         return;
     }
     send_queue_required(shard, peer, parcel);
-    peer_watch(shard, peer); // the body's time-out begins
+    peer_timer_restart(shard, peer); // the body's time-out begins
 }
 
 struct exchange *http_open(struct shard *shard, struct peer *peer) {

@@ -394,7 +394,7 @@ static void follow(struct shard *shard) {
     if (watches == observe_of(shard)->is_watched)
         return;
     observe_of(shard)->is_watched = watches;
-    feature_watch(shard, watches);
+    feature_set_observed(shard, watches);
 }
 
 static void observe_turn(struct shard *shard) {

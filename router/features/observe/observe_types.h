@@ -29,7 +29,7 @@ struct observe_shard {
     uint32_t live;        // observations of requests under way
     struct observation *entering; // the observation of the request that is being made ready; or NULL
     uint64_t number;              // messages that this shard has observed
-    bool is_watched;              // the shard's messages are watched (feature_watch)
+    bool is_watched;              // the shard's messages are watched (feature_set_observed)
 };
 
 // The state that all shards share.
