@@ -88,7 +88,7 @@ struct agent {
     bool hermes;         // a hermes extension
     bool resting;        // the program isn't running now: messages for it wait
     bool absent;         // the program won't run again: no message finds the agent
-    bool here_only;      // messages from other hubs don't find the agent
+    bool local_only;     // messages from other hubs don't find the agent
     uint32_t tag; // a hash of the id (AGENT_TAG_BITS), not 0, that tells agents of one registrant apart
     // Of a child, on the last shard: a digest of the description that subscribers know
     // (router/registry/presence.h); 0: none

@@ -170,7 +170,7 @@ static struct agent *agent_make(struct agents *agents, const struct agent_profil
     agent->hermes = profile->hermes;
     agent->resting = profile->resting;
     agent->absent = profile->absent;
-    agent->here_only = profile->here_only;
+    agent->local_only = profile->local_only;
     agent->serial = profile->serial;
     agent->connected_since_ms = profile->connected_since_ms;
     agent->held_since_ms = profile->held_since_ms;
@@ -219,7 +219,7 @@ static void keep_child(struct agent *agent, struct agent *old) {
     agent->pool_bytes = old->pool_bytes;
     agent->hermes = old->hermes;
     agent->resting = old->resting;
-    agent->here_only = old->here_only;
+    agent->local_only = old->local_only;
     agent->answer = old->answer;
     old->answer = NULL;
 }

@@ -68,7 +68,7 @@ struct agent_profile {
     const struct user *owner;
     struct capabilities *answer; // likewise a reference of its own
     uint32_t pool_bytes;
-    bool hermes, resting, absent, here_only;
+    bool hermes, resting, absent, local_only;
     uint64_t connected_since_ms, held_since_ms;
     uint64_t serial;
     uint64_t holder; // to whom the agent's quota counts (quota.h); 0: to the hub itself

@@ -321,7 +321,7 @@ struct agent *groups_choose(struct groups *groups, enum group_kind kind, const c
         size_t index = (group->turn + step) % group->used;
         struct agent *agent = group->members[index].agent;
         if (!agent || agent->registrant->connection == wanted->but ||
-            (wanted->from_elsewhere && agent->here_only) ||
+            (wanted->is_remote && agent->local_only) ||
             (wanted->reaches && !wanted->reaches(wanted->reaching, agent)))
             continue;
         if (agent->governance < wanted->level) {

@@ -64,7 +64,7 @@ typedef bool groups_reaches(const void *context, const struct agent *agent);
 struct wanted_member {
     uint64_t but;
     enum governance level;
-    bool from_elsewhere; // another hub asks, so members with here_only are left out
+    bool is_remote; // another hub asks, so members with local_only are left out
     groups_reaches *reaches;
     const void *reaching; // the context of `reaches`
 };

@@ -14,8 +14,8 @@ struct rules_query {
 static struct agent *choose(const struct rules_query *query, enum group_kind kind, const char *name,
                             size_t bytes) {
     const struct rules_message *message = query->message;
-    struct wanted_member wanted = {message->source, message->required, message->from_elsewhere,
-                                   message->reaches, message->reaching};
+    struct wanted_member wanted = {message->source, message->required, message->is_remote, message->reaches,
+                                   message->reaching};
     return groups_choose(&query->agents->groups, kind, name, bytes, &wanted, query->load, query->context);
 }
 

@@ -33,7 +33,7 @@ struct rules_message {
     struct rules_field command;  // read for command/execute alone
     enum governance required;    // by the header block; GOVERNANCE_AUTONOMOUS requires nothing
     uint64_t source;             // connection
-    bool from_elsewhere;         // the source is at another hub
+    bool is_remote;              // the source is at another hub
     groups_reaches *reaches;     // which members of groups the source may reach; NULL: all
     const void *reaching;        // the context of `reaches`
     // If no agent here has the approver's name: the source may ask that name alone, or agents that offer the method
@@ -50,7 +50,7 @@ struct rules_verdict {
 
 // Returns whether the source doesn't find this agent, as if the agent weren't registered.
 static inline bool rules_pass_over(const struct rules_message *message, const struct agent *agent) {
-    return message->from_elsewhere && agent->here_only;
+    return message->is_remote && agent->local_only;
 }
 // Return whether the rule of the method reads params.tool, params.approver, or params.command.
 bool rules_read_tool(const struct rules_message *message);

@@ -296,7 +296,7 @@ void events_announce_agent(struct shard *shard, struct presence_change *change, 
 
 // Events of other hubs' have been lost on their way here, nobody knows which.
 static void report_unknown_all(struct shard *shard, uint64_t times) {
-    shard->across.events_unknown = times;
+    shard->remote_link.events_unknown = times;
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
         if (shard->peers.slots[slot] && shard->peers.slots[slot]->subscriber.count > 0)
             send_missed_unknown(shard, shard->peers.slots[slot]);
@@ -304,7 +304,7 @@ static void report_unknown_all(struct shard *shard, uint64_t times) {
 
 void events_report_unknown(struct shard *shard) {
     uint64_t times = atomic_load_explicit(&shard->hub->events_unknown, memory_order_acquire);
-    if (times != shard->across.events_unknown)
+    if (times != shard->remote_link.events_unknown)
         report_unknown_all(shard, times);
 }
 
@@ -458,7 +458,7 @@ static void publish_here(struct shard *shard, struct presence_change *change, co
 // Hubs tell of their own agents, and of those alone that can be reached from elsewhere.
 static void publish_remote(struct shard *shard, const struct presence_change *change, const char *name) {
     struct text data;
-    assert(!change->hub.bytes && !change->here_only);
+    assert(!change->hub.bytes && !change->local_only);
     text_init(&data);
     put_data(&data, change, true);
     remote_route_announce(shard, name, &data);
@@ -468,7 +468,7 @@ static void publish_remote(struct shard *shard, const struct presence_change *ch
 static void publish_change(struct shard *shard, struct presence_change *change) {
     const struct hub *hub = shard->hub;
     bool registered = change->reason == PRESENCE_REGISTERED,
-         is_own = !change->hub.bytes && !change->here_only;
+         is_own = !change->hub.bytes && !change->local_only;
     const char *name = registered ? PRESENCE_REGISTERED_EVENT : PRESENCE_LEFT_EVENT;
     if (is_own && atomic_load_explicit(&hub->presence_hubs, memory_order_acquire))
         publish_remote(shard, change, name);

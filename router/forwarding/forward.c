@@ -27,7 +27,7 @@
 // The pending requests of agents at other hubs are bounded by these hubs.
 static bool has_maximum_pending(struct shard *shard, uint64_t target) {
     return hub_pending(shard->hub, target) >= shard_limits(shard)->pending_max &&
-           target != shard->across.registrant.connection;
+           target != shard->remote_link.registrant.connection;
 }
 
 // A target that has gone may still be in this shard's registry, since its order is under way.
@@ -81,7 +81,7 @@ void forward_to(struct shard *shard, uint64_t connection, struct parcel *parcel)
 }
 
 bool forward_event_remote(struct shard *shard, uint64_t link, struct parcel *parcel) {
-    return hand_over(shard, link, parcel, MAIL_DELIVERY_EVENT_AWAY);
+    return hand_over(shard, link, parcel, MAIL_DELIVERY_EVENT_REMOTE);
 }
 
 struct parcel *forward_without_id(struct shard *shard, const struct message *message) {
@@ -98,7 +98,7 @@ struct parcel *forward_without_id(struct shard *shard, const struct message *mes
 
 // Returns the registrant of the receiver: of an agent of this hub, or of the link.
 static struct registrant *registrant_of(struct shard *shard, const struct agent *agent) {
-    return agent ? agent->registrant : &shard->across.registrant;
+    return agent ? agent->registrant : &shard->remote_link.registrant;
 }
 
 static void refuse_journal(struct shard *shard, const struct message *message, const struct agent *agent) {

@@ -137,7 +137,7 @@ struct block {
 // `parcel` is NULL where the frame came with no header fields.
 static size_t block_of(const struct shard *shard, const struct parcel *parcel, size_t bytes,
                        const struct hub_envelope *envelope, struct block *block) {
-    block->header_bytes = hub_header_write(block->header, &shard->across.hub, &envelope->source);
+    block->header_bytes = hub_header_write(block->header, &shard->remote_link.hub, &envelope->source);
     block->length_bytes = wire_framed.head(block->length, bytes);
     block->prefix = (struct piece){NULL, 0};
     block->after = (struct piece){"\r\n", 2};
@@ -177,7 +177,7 @@ enum error remote_target_put_head(struct shard *shard, struct parcel *parcel,
                                   const struct hub_envelope *envelope, uint64_t *bytes) {
     struct block block;
     char line[FIRST_LINE_BYTES_MAX];
-    assert(!parcel->is_encoded && parcel->hole_count == 0 && shard->across.hub.bytes);
+    assert(!parcel->is_encoded && parcel->hole_count == 0 && shard->remote_link.hub.bytes);
     size_t head = envelope->is_bare ? 0 : block_of(shard, parcel, parcel->bytes, envelope, &block);
     *bytes = head + parcel->bytes;
     if (*bytes > payload_bytes_max(shard))
@@ -212,7 +212,7 @@ bool remote_target_pack_enveloped(struct shard *shard, struct peer *link, const 
 
 // Returns whether sourceAgent equals the last one that was found to be the connection's own.
 static bool is_authenticated(const struct shard *shard, const struct message *message) {
-    const struct across *across = &shard->across;
+    const struct remote_link *across = &shard->remote_link;
     struct span value = message->lookup.value[KEY_SOURCE_AGENT];
     return across->source_connection == message->peer->connection_id &&
            across->source_changes == shard->agents.changes &&
@@ -224,7 +224,7 @@ static bool is_authenticated(const struct shard *shard, const struct message *me
 // A name with escapes isn't found by its text. For a source that has left the name is asked each time.
 static void note_authenticated(struct shard *shard, const struct message *message, const char *name,
                                size_t bytes, bool is_there) {
-    struct across *across = &shard->across;
+    struct remote_link *across = &shard->remote_link;
     bool is_plain = is_there && !memchr(name, '\\', bytes) && !memchr(name, '"', bytes);
     assert(bytes > 0 && bytes <= AGENT_ID_BYTES_MAX);
     across->source_connection = is_plain ? message->peer->connection_id : 0;
@@ -235,7 +235,7 @@ static void note_authenticated(struct shard *shard, const struct message *messag
 
 // Writes the source's user, and the agent that the source names, where that agent is one of its connection's.
 static struct hub_header_source source_of(struct shard *shard, const struct message *message) {
-    struct across *across = &shard->across;
+    struct remote_link *across = &shard->remote_link;
     const struct user *user = identity_user(message->peer);
     struct hub_header_source source = {.user = user ? user->name : NULL, .agent = across->source_name};
     char name[AGENT_ID_BYTES_MAX];
@@ -290,7 +290,7 @@ static struct hub_envelope envelope_of(struct shard *shard, const struct message
     envelope.source.time_ms = time_ms;
     envelope.subject_bytes = to->hub ? subject_write_hub(subject, cluster, to->hub, to->kind, 0)
                                      : subject_write(subject, cluster, realm, to->kind, to->token, to->bytes);
-    envelope.reply_bytes = hub_id ? answer_subject_put(&shard->across.answers, hub_id, reply) : 0;
+    envelope.reply_bytes = hub_id ? answer_subject_put(&shard->remote_link.answers, hub_id, reply) : 0;
     return envelope;
 }
 

@@ -30,11 +30,11 @@ bool remote_target_find_all(const struct shard *shard, const struct message *mes
                             const char *name, size_t name_bytes, struct remote_target *out);
 // Returns the link's connection; 0: the link is down.
 static inline uint64_t remote_target_link(const struct shard *shard) {
-    return shard->across.registrant.leaving ? 0 : shard->across.registrant.connection;
+    return shard->remote_link.registrant.leaving ? 0 : shard->remote_link.registrant.connection;
 }
 // Returns whether other hubs have the request.
 static inline bool remote_target_has(const struct shard *shard, const struct pending *pending) {
-    return pending->target == shard->across.registrant.connection;
+    return pending->target == shard->remote_link.registrant.connection;
 }
 // Refuses a message with `error`, since the link is down or full: a request is answered, a notification counted.
 void remote_target_refuse(struct shard *shard, const struct message *message, enum error error);

@@ -119,7 +119,7 @@ bool cancel_request_number(struct message *message, uint64_t *number) {
            json_number_whole(message->body, id.value, number);
 }
 
-bool cancel_request_cross(struct shard *shard, const struct message *message, struct pending *pending) {
+bool cancel_request_remote(struct shard *shard, const struct message *message, struct pending *pending) {
     struct json_item id = {0};
     assert(!message_is_request(message));
     if (!is_cancel(message) || !read_id(message, &id))

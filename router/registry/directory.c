@@ -115,7 +115,7 @@ static const struct agent *next_of_all(struct selection *selection) {
 // The first instance of a child stands for all.
 static bool is_shown(const struct selection *selection, const struct agent *agent) {
     assert(agent->id_bytes > 0);
-    if (selection->for_remote && agent->here_only)
+    if (selection->for_remote && agent->local_only)
         return false;
     return (!agent->pool_bytes || agent->pool_bytes == agent->id_bytes) && authz_sees(selection->user, agent);
 }

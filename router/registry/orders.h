@@ -57,7 +57,7 @@ struct order {
     uint32_t users_number;    // of a registration: users.number of the users file
     bool over_share;          // the holder would have more than half of the quota
     bool revoked;             // the order takes back what the user's rights allow no more; the peer is told
-    bool hermes, resting, absent, here_only;
+    bool hermes, resting, absent, local_only;
     bool down;            // of ORDER_REST: the child doesn't start again
     bool removed;         // of ORDER_LEAVE: requests that waited find no agent of the name
     uint64_t *exempt_ids; // of ORDER_REST: as struct exempt_requests; the order owns the memory

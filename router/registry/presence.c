@@ -107,7 +107,7 @@ static struct presence_change *note(struct shard *shard, const struct agent *age
         .reason = reason,
         .governance = agent->governance,
         .connection = agent->registrant->connection,
-        .here_only = agent->here_only,
+        .local_only = agent->local_only,
         .capabilities = capabilities_needed(shard, agent, reason),
         .agent_id_bytes = agent->pool_bytes ? agent->pool_bytes : (uint32_t)agent->id_bytes,
     };

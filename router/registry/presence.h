@@ -38,7 +38,7 @@ struct presence_change {
     enum presence_reason reason;
     enum governance governance;
     uint64_t connection; // of the agent; it gets no events about its own agents
-    bool here_only;      // other hubs can't reach the agent
+    bool local_only;     // other hubs can't reach the agent
     struct hub_name hub; // of the agent; bytes 0: this hub
     // One reference; NULL: neither told nor needed to judge who may see the agent
     struct capabilities *capabilities;

@@ -401,7 +401,7 @@ static void registry_return(struct shard *shard, struct order *order) {
         *order->had_requests |= order->ended > 0;
     if (order->awaiting_count)
         --*order->awaiting_count;
-    if (order->kind == ORDER_LINK && shard->across.registrant.connection == order->mail.connection)
+    if (order->kind == ORDER_LINK && shard->remote_link.registrant.connection == order->mail.connection)
         stats_gauge(&shard->stats, GAUGE_REMOTE_LINK, 1); // all shards know the link
     count_for_peer(shard, order, -1);
     if (!order->replaced) {

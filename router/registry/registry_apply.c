@@ -69,7 +69,7 @@ static struct agent_profile profile_of(const struct shard *shard, struct order *
         .hermes = order->hermes,
         .resting = order->resting,
         .absent = order->absent,
-        .here_only = order->here_only,
+        .local_only = order->local_only,
         .connected_since_ms = order->connected_since_ms,
         .held_since_ms = order->held_since_ms,
         .serial = order->serial,
@@ -178,7 +178,7 @@ static bool remove_agents(struct shard *shard, struct registrant *registrant) {
 // Ends the link on this shard: subscribers may have missed events of other hubs, and requests there end. Returns false
 // if requests are left.
 static bool apply_link_lost(struct shard *shard, enum error error) {
-    struct registrant *registrant = &shard->across.registrant;
+    struct registrant *registrant = &shard->remote_link.registrant;
     if (!registrant->leaving)
         subscribe_lost(shard);
     registrant->leaving = true;
@@ -191,7 +191,7 @@ static bool apply_link_lost(struct shard *shard, enum error error) {
 
 // Applies ORDER_LEAVE. Returns false if the work goes on in the next turn.
 static bool apply_leave(struct shard *shard, struct order *order) {
-    if (order->mail.connection == shard->across.registrant.connection)
+    if (order->mail.connection == shard->remote_link.registrant.connection)
         return apply_link_lost(shard, ERROR_TARGET_DISCONNECTED);
     struct registrant *registrant = agents_registrant(&shard->agents, order->mail.connection);
     if (!registrant)

@@ -568,7 +568,7 @@ void route_query_read(const struct message *message, struct route_query *query) 
     criteria->tool = criteria->approver = criteria->command = (struct rules_field){0};
     criteria->required = message->frame->unit->directives.governance;
     criteria->source = message->peer->connection_id;
-    criteria->from_elsewhere = message->origin != NULL;
+    criteria->is_remote = message->origin != NULL;
     criteria->reaching = NULL;
     criteria->reaches = NULL;
     criteria->by_name_only = criteria->by_method_only = false;

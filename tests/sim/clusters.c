@@ -132,7 +132,7 @@ struct link_view {
 };
 
 static struct link_view link_look(const struct shard *shard) {
-    const struct registrant *registrant = &shard->across.registrant;
+    const struct registrant *registrant = &shard->remote_link.registrant;
     return (struct link_view){registrant->connection && !registrant->leaving,
                               atomic_load(&shard->hub->link_number)};
 }

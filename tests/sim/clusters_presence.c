@@ -27,7 +27,7 @@ void told_miss(unsigned by) {
 static const struct hub_name *hub_of(unsigned site) {
     static const struct hub_name none;
     const struct site *at = &stage.fleet.sites[site];
-    return at->runs ? &at->world.shards[0]->across.hub : &none;
+    return at->runs ? &at->world.shards[0]->remote_link.hub : &none;
 }
 
 static bool is_told(const struct told *told, const char *hub) {

@@ -173,7 +173,7 @@ static void beat_late(void) {
     struct hub_name now, before;
     if (!stage.fleet.sites[site].runs)
         return;
-    now = stage.fleet.sites[site].world.shards[0]->across.hub;
+    now = stage.fleet.sites[site].world.shards[0]->remote_link.hub;
     if (now.bytes == 0 || now.number < 2)
         return;
     hub_name_write(&before, now.text, now.number - 1);

@@ -72,7 +72,7 @@ static struct parcel *make_cancel(struct shard *shard, uint64_t target, uint64_t
 }
 
 static bool make_and_send(struct shard *shard, struct pending *pending, bool source_waits) {
-    if (pending->cancelled && (source_waits || pending->target != shard->across.registrant.connection))
+    if (pending->cancelled && (source_waits || pending->target != shard->remote_link.registrant.connection))
         return false;
     struct parcel *parcel = make_cancel(shard, pending->target, pending_hub_id(&shard->pending, pending),
                                         cancel_is_end(shard, pending));

@@ -295,7 +295,7 @@ static void end_left(struct shard *shard, struct pending *pending, enum error er
     struct text data;
     text_init(&data);
     put_agent(&data, pending, agent);
-    if (pending->target == shard->across.registrant.connection)
+    if (pending->target == shard->remote_link.registrant.connection)
         reply_data_text(&data, "link", "lost");
     stats_count(&shard->stats, COUNT_TARGETS_LEFT);
     end_with_error(shard, pending, error, &data);

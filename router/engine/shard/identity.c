@@ -62,7 +62,7 @@ uint64_t identity_holder(struct shard *shard, struct peer *peer) {
     if (user)
         return siphash_table(&shard->hub->start_settings.secrets.tables, user->name, strlen(user->name));
     bool is_whole = peer->connection.socket < 0 ||
-                    peer->connection_id == shard->across.registrant.connection; // all hubs speak there
+                    peer->connection_id == shard->remote_link.registrant.connection; // all hubs speak there
     struct peer_cold *cold = is_whole ? NULL : peer_take_cold(shard, peer);
     if (cold && !cold->address_hash) {
         struct io_peer_address origin;

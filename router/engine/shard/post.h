@@ -7,7 +7,7 @@
 enum mail_delivery {
     MAIL_DELIVERY_PLAIN,
     // An event for other hubs: a link without room counts the event as not published
-    MAIL_DELIVERY_EVENT_AWAY,
+    MAIL_DELIVERY_EVENT_REMOTE,
 };
 
 enum mail_kind {

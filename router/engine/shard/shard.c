@@ -11,7 +11,7 @@
 // --- Opening and closing
 
 void shard_set_hub(struct shard *shard) {
-    struct across *across = &shard->across;
+    struct remote_link *across = &shard->remote_link;
     const struct hub *hub = shard->hub;
     char node[NODE_BYTES];
     assert(hub_has_cluster(hub));
@@ -21,7 +21,7 @@ void shard_set_hub(struct shard *shard) {
 }
 
 void shard_set_link(struct shard *shard, uint64_t connection) {
-    struct registrant *registrant = &shard->across.registrant;
+    struct registrant *registrant = &shard->remote_link.registrant;
     assert(connection && !registrant->connection && list_empty(&registrant->pending));
     shard_set_hub(shard);
     registrant->connection = connection;
@@ -77,10 +77,10 @@ static void init_tables(struct shard *shard) {
     shard->agents.topics.demand = hub->demand;
     shard->agents.topics.of_hub = &hub->presence_subscriptions;
     pending_table_init(&shard->pending, shard->index, &shard->quota);
-    list_init(&shard->across.registrant.pending);
-    list_init(&shard->across.registrant.agents);
-    list_init(&shard->across.registrant.streams);
-    list_init(&shard->across.registrant.link);
+    list_init(&shard->remote_link.registrant.pending);
+    list_init(&shard->remote_link.registrant.agents);
+    list_init(&shard->remote_link.registrant.streams);
+    list_init(&shard->remote_link.registrant.link);
     list_init(&shard->attach_queries);
     list_init(&shard->to_send);
     turn_bounds_defaults(&shard->bounds);

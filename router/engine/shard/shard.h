@@ -221,7 +221,7 @@ struct shard {
     uint32_t accept_wait_count;
     struct journal *journal; // NULL: the hub keeps no journal
     // What this shard's requests to other hubs need (router/forwarding/remote_target.c).
-    struct across {
+    struct remote_link {
         // Of the link, with the requests that other hubs must answer; connection 0: the link is down
         struct registrant registrant;
         struct hub_name hub;           // this hub's name under that link
@@ -233,7 +233,7 @@ struct shard {
         uint64_t source_connection, source_changes;
         uint32_t source_name_bytes;
         char source_name[AGENT_ID_BYTES_MAX];
-    } across;
+    } remote_link;
     // Registrations that wait for other hubs (router/registry/claim_table.h); NULL: there are no other hubs.
     struct claim_table *claims;
     // Orders that wait for the NATS server, oldest first (router/features/cluster/name_claim.c).

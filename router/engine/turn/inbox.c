@@ -54,7 +54,7 @@ static void take_delivery(struct shard *shard, struct parcel *parcel) {
     } else if (parcel->hub_id) {
         send_back_refused(shard, parcel);
     } else {
-        if (parcel->mail.detail == MAIL_DELIVERY_EVENT_AWAY) {
+        if (parcel->mail.detail == MAIL_DELIVERY_EVENT_REMOTE) {
             stats_count(&shard->stats, COUNT_EVENTS_DROPPED);
             atomic_fetch_add_explicit(&shard->hub->events_dropped, 1, memory_order_relaxed);
         }

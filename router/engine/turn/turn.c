@@ -222,7 +222,8 @@ static bool has_work(struct shard *shard) {
            survey_due(shard) || !list_empty(&shard->waiting_handshakes) || shard->settled ||
            feature_has_work(shard) || atomic_load(&hub->phase) != shard->phase ||
            hub_settings(hub) != shard->settings || is_over(shard) ||
-           atomic_load_explicit(&hub->events_unknown, memory_order_relaxed) != shard->across.events_unknown;
+           atomic_load_explicit(&hub->events_unknown, memory_order_relaxed) !=
+               shard->remote_link.events_unknown;
 }
 
 // Hands all that was noted to the kernel and waits. First says that this shard sleeps, then looks once more

@@ -55,7 +55,7 @@ static struct order *order_of(struct shard *shard, struct child *child) {
     if (child->settings->instances > 1)
         order->pool_bytes = (uint32_t)strlen(child->settings->name);
     order->hermes = child->settings->protocol == CHILD_HERMES;
-    order->here_only =
+    order->local_only =
         child_is_stand_in(child); // users at another hub can't be told apart: they have one link
     order->connected_since_ms = io_wall_ms(shard->io);
     return order;

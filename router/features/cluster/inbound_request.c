@@ -434,7 +434,7 @@ bool inbound_request_cancel(struct link *link, struct hub_message *hub_message) 
         return true;
     message.origin = &origin;
     route_query_read_method(&message);
-    return cancel_request_cross(link->shard, &message, pending);
+    return cancel_request_remote(link->shard, &message, pending);
 }
 
 // Ends a request, which may be forwarded, held, or neither. No answer is sent.

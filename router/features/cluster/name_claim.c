@@ -173,7 +173,7 @@ bool name_claim_take(struct link *link, const struct hub_message *message) {
     const struct agent *agent = agents_find(&link->shard->agents, words.id, words.bytes);
     if (words.has_age && agent) // a message with an age is no claim: a hub tells that it holds the name
         judge(link, member, words.id, words.bytes, words.age_ms, words.is_child);
-    bool is_told = words.attaches  ? agent && !agent->here_only
+    bool is_told = words.attaches  ? agent && !agent->local_only
                    : words.has_age ? agent && !is_lesser(link, member)
                                    : is_held(link, member, &words, hub_message_user(link, message));
     if (is_told && reply)

@@ -90,7 +90,7 @@ bool nats_publish(struct link *link, const struct hub_words *words, struct text 
     uint64_t bytes;
     envelope.subject_bytes = put_subject(link, words, subject);
     if (is_answered)
-        envelope.reply_bytes = answer_subject_put(&shard->across.answers, words->number, reply);
+        envelope.reply_bytes = answer_subject_put(&shard->remote_link.answers, words->number, reply);
     // After a hub has announced its end, another message would make members add the hub again.
     struct parcel *parcel = envelope.subject_bytes && !link->has_left ? take_text(link, json) : NULL;
     if (parcel && remote_target_put_head(shard, parcel, &envelope, &bytes) == ERROR_NONE) {

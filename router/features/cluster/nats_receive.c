@@ -207,9 +207,9 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
                          const struct nats_message *said) {
     struct hub_message message = {
         .arrival = frame, .said = said, .bytes = frame->buffer->bytes + frame->at, .body = frame_body(frame)};
-    assert(shard->across.answers.bytes > 0);
+    assert(shard->remote_link.answers.bytes > 0);
     message.subject.kind = SUBJECT_ANSWER;
-    message.subject.number = answer_subject_number(&shard->across.answers, message.bytes, said->subject);
+    message.subject.number = answer_subject_number(&shard->remote_link.answers, message.bytes, said->subject);
     if (message.subject.number) { // prefetches what the answer needs
         hash_table_fetch(&link->outbound.by_number,
                          hash_table_hash(message.subject.number, link->outbound.secret));

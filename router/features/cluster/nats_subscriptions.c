@@ -114,7 +114,7 @@ static void count_agent(struct nats_subscriptions *presence, const struct nats_s
     count(presence, scope, SUBJECT_NAME, agent->id, id_bytes);
     if (agent->absent)
         return; // an agent that isn't running, and won't be, can't be asked
-    if (!agent->here_only)
+    if (!agent->local_only)
         count(presence, scope, SUBJECT_AGENT, agent->id, id_bytes);
     for (size_t at = 0; at < agent->membership_count; at++) {
         enum group_kind kind;
@@ -122,7 +122,7 @@ static void count_agent(struct nats_subscriptions *presence, const struct nats_s
         const char *name = membership_name(&agent->memberships[at], &kind, &bytes);
         assert(kind < GROUP_KINDS);
         bool is_asked = kind != GROUP_NOTICE; // a notice needs no answer
-        if (kinds[kind] != SUBJECT_KINDS_COUNT && !(agent->here_only && is_asked))
+        if (kinds[kind] != SUBJECT_KINDS_COUNT && !(agent->local_only && is_asked))
             count(presence, scope, kinds[kind], name, bytes);
     }
 }

@@ -184,17 +184,17 @@ static void who_is_for_its_own_hub(void **state) {
     struct agents agents;
     (void)state;
     agents_init(&agents, &TABLE_KEY, account());
-    struct agent_profile own = {.connection = 1, .id = "own", .id_bytes = 3, .here_only = true};
+    struct agent_profile own = {.connection = 1, .id = "own", .id_bytes = 3, .local_only = true};
     assert_non_null(put_offer(&agents, &own, capabilities, sizeof capabilities - 1));
-    for (unsigned from_elsewhere = 0; from_elsewhere < 2; from_elsewhere++) {
+    for (unsigned is_remote = 0; is_remote < 2; is_remote++) {
         struct rules_message message = {
-            .method = "m", .method_bytes = 1, .source = 9, .from_elsewhere = from_elsewhere};
+            .method = "m", .method_bytes = 1, .source = 9, .is_remote = is_remote};
         assert_int_equal(rules_route(&agents, &message, nothing_owed, NULL).error,
-                         from_elsewhere ? ERROR_METHOD_NOT_FOUND : ERROR_NONE);
+                         is_remote ? ERROR_METHOD_NOT_FOUND : ERROR_NONE);
         for (unsigned at = 0; at < 2; at++) {
             message.target = field(STRING, targets[at]);
             assert_int_equal(rules_route(&agents, &message, nothing_owed, NULL).error,
-                             from_elsewhere ? ERROR_AGENT_NOT_FOUND : ERROR_NONE);
+                             is_remote ? ERROR_AGENT_NOT_FOUND : ERROR_NONE);
         }
     }
     agents_deinit(&agents);
