@@ -22,7 +22,7 @@ static bool settle(struct identity *identity, const struct user *user, enum cred
     identity->user = user;
     identity->kind = kind;
     identity->was_known = true;
-    list_remove(&identity->unknown);
+    list_remove(&identity->unauthenticated);
     wheel_disarm(&identity->timer);
     return true;
 }
@@ -51,7 +51,7 @@ const struct user *authn_token(struct shard *shard, const char *token, size_t by
 void authn_credential_accepted(struct identity *identity) {
     assert(!identity->attempt);
     identity->was_known = true;
-    list_remove(&identity->unknown);
+    list_remove(&identity->unauthenticated);
     wheel_disarm(&identity->timer);
 }
 
@@ -142,8 +142,8 @@ static void answer_wrong_credential(struct shard *shard, struct identity *identi
     identity->exchange = NULL;
 }
 
-static void end_unknown(struct shard *shard, struct peer *peer) {
-    if (!peer_end_own(shard, peer, PEER_END_UNKNOWN))
+static void end_unauthenticated(struct shard *shard, struct peer *peer) {
+    if (!peer_end_own(shard, peer, PEER_END_UNAUTHENTICATED))
         peer_linger(shard, peer);
 }
 
@@ -158,7 +158,7 @@ static void end_delay(struct shard *shard, struct identity *identity) {
     if (attempt == ATTEMPT_MESSAGE)
         answer_wrong_credential(shard, identity);
     assert((attempt == ATTEMPT_HTTP) == (identity->exchange != NULL));
-    end_unknown(shard, peer);
+    end_unauthenticated(shard, peer);
 }
 
 bool authn_expired(struct shard *shard, struct identity *identity) {
@@ -177,9 +177,9 @@ bool authn_expired(struct shard *shard, struct identity *identity) {
 
 void authn_deny(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_OPEN && !identity_of(peer)->attempt);
-    stats_count(&shard->stats, COUNT_CLOSED_UNKNOWN);
+    stats_count(&shard->stats, COUNT_CLOSED_UNAUTHENTICATED);
     assert(!identity_of(peer)->exchange);
-    end_unknown(shard, peer);
+    end_unauthenticated(shard, peer);
 }
 
 void authn_leave(struct shard *shard, struct peer *peer) {
@@ -188,7 +188,7 @@ void authn_leave(struct shard *shard, struct peer *peer) {
         return;
     assert(peer->state == PEER_CLOSING);
     wheel_disarm(&identity->timer);
-    list_remove(&identity->unknown);
+    list_remove(&identity->unauthenticated);
     authn_forget(identity);
     identity_uncount(identity);
     if (identity->attempt && identity->exchange)
@@ -503,7 +503,7 @@ static void compare(struct shard *shard, struct identity *identity, const struct
     if (is_owner == identity->bears)
         return;
     identity->bears = is_owner;
-    list_remove(&identity->unknown);
+    list_remove(&identity->unauthenticated);
     wheel_disarm(&identity->timer);
     if (!is_owner)
         identity_wait(shard, identity);

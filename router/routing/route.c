@@ -396,7 +396,8 @@ static void route_members(struct shard *shard, const struct message *batch, stru
     uint32_t count = 0;
     batch_walk(&walk, batch);
     for (struct json_item item; batch->peer->state == PEER_OPEN && json_next(&walk, &item) == JSON_ITEM;) {
-        if (count++ == UNKNOWN_MEMBERS_MAX && shard->settings->users && identity_is_unknown(batch->peer)) {
+        if (count++ == UNAUTHENTICATED_MEMBERS_MAX && shard->settings->users &&
+            identity_is_unauthenticated(batch->peer)) {
             refuse_batch_rest(shard, batch, exchange);
             return;
         }

@@ -175,7 +175,7 @@ static void handshakes_are_no_credentials(void **state) {
     scene_pass(&scene, 3 * SECOND_NS);
     assert_true(cable_hub_closed(silent) && cable_hub_closed(slow) && cable_hub_closed(good->cable));
     assert_int_equal(counted(&scene, COUNT_CLOSED_HANDSHAKE), 2);
-    assert_int_equal(counted(&scene, COUNT_CLOSED_UNKNOWN), 1);
+    assert_int_equal(counted(&scene, COUNT_CLOSED_UNAUTHENTICATED), 1);
     cable_truncate(silent), cable_close(silent);
     cable_truncate(slow), cable_close(slow);
     scene_check(&scene);
@@ -232,7 +232,7 @@ static void who_bears_a_certificate_may_be_silent(void **state) {
     assert_false(cable_hub_closed(known) || cable_hub_closed(third) || cable_hub_closed(guest));
     scene_pass(&scene, 11 * SECOND_NS);
     assert_true(cable_hub_closed(third) && !cable_hub_closed(known) && !cable_hub_closed(guest));
-    assert_int_equal(counted(&scene, COUNT_CLOSED_UNKNOWN), 2);
+    assert_int_equal(counted(&scene, COUNT_CLOSED_UNAUTHENTICATED), 2);
     cable_close(known), cable_close(other), cable_close(third), cable_close(guest);
     scene_check(&scene);
     scene_close(&scene);

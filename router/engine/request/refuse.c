@@ -188,7 +188,7 @@ void refuse_batch_rest(struct shard *shard, const struct message *batch, struct 
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", "so many members of a batch may come before a credential");
-    reply_data_number(&data, "limit", UNKNOWN_MEMBERS_MAX);
+    reply_data_number(&data, "limit", UNAUTHENTICATED_MEMBERS_MAX);
     exchange_expect(exchange);
     refuse_whole(shard, batch, exchange, ERROR_NOT_INITIALIZED, &data);
 }

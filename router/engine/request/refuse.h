@@ -50,8 +50,8 @@ void refuse_route(struct shard *shard, const struct message *message, const stru
 void refuse_body(struct shard *shard, const struct message *message);
 // Refuses a batch that is empty or has too many members. The answer has no id.
 void refuse_batch_size(struct shard *shard, const struct message *message);
-// Refuses the rest of a batch whose first UNKNOWN_MEMBERS_MAX members had no credential. The exchange gets one answer
-// for the rest, without an id.
+// Refuses the rest of a batch whose first UNAUTHENTICATED_MEMBERS_MAX members had no credential. The exchange gets one
+// answer for the rest, without an id.
 void refuse_batch_rest(struct shard *shard, const struct message *batch, struct exchange *exchange);
 // Refuses a request for a large result if too much waits for the peer already. Returns whether the request was refused.
 bool refuse_result(struct shard *shard, const struct message *message);

@@ -23,9 +23,10 @@ static void look_where_from(struct shard *shard, struct identity *identity, int 
 
 // Gives a connection without a credential some time to show one.
 void identity_wait(struct shard *shard, struct identity *identity) {
-    assert(list_empty(&identity->unknown) && !timer_armed(&identity->timer));
-    list_append(&shard->unknown, &identity->unknown);
-    identity->number = 1 + atomic_fetch_add_explicit(&shard->hub->unknown_count, 1, memory_order_relaxed);
+    assert(list_empty(&identity->unauthenticated) && !timer_armed(&identity->timer));
+    list_append(&shard->unauthenticated, &identity->unauthenticated);
+    identity->number =
+        1 + atomic_fetch_add_explicit(&shard->hub->unauthenticated_count, 1, memory_order_relaxed);
     wheel_arm(&shard->wheel, &identity->timer, shard_now_ms(shard) + CREDENTIAL_MS);
 }
 
@@ -53,7 +54,7 @@ bool identity_take(struct shard *shard, struct peer_cold *cold, int socket) {
         return false;
     identity->peer = cold->peer;
     timer_init(&identity->timer, TIMER_IDENTITY);
-    list_init(&identity->unknown);
+    list_init(&identity->unauthenticated);
     cold->identity = identity;
     if (socket < 0)
         return true;
@@ -66,11 +67,11 @@ bool identity_take(struct shard *shard, struct peer_cold *cold, int socket) {
 }
 
 void identity_publish(struct shard *shard) {
-    _Atomic uint64_t *published = &shard->hub->unknown_oldest[shard->index];
+    _Atomic uint64_t *published = &shard->hub->unauthenticated_oldest[shard->index];
     uint64_t oldest = 0;
     assert(shard->settings->users);
-    if (!list_empty(&shard->unknown))
-        oldest = list_entry(shard->unknown.next, struct identity, unknown)->number;
+    if (!list_empty(&shard->unauthenticated))
+        oldest = list_entry(shard->unauthenticated.next, struct identity, unauthenticated)->number;
     if (atomic_load_explicit(published, memory_order_relaxed) != oldest)
         atomic_store_explicit(published, oldest, memory_order_relaxed);
 }
@@ -78,7 +79,7 @@ void identity_publish(struct shard *shard) {
 void identity_give(struct quota *quota, struct quota *places, struct identity *identity) {
     if (!identity)
         return;
-    assert(!timer_armed(&identity->timer) && list_empty(&identity->unknown) && !identity->counted);
+    assert(!timer_armed(&identity->timer) && list_empty(&identity->unauthenticated) && !identity->counted);
     digest_wipe(&identity->digest, sizeof identity->digest);
     quota_give(quota, identity->id);
     quota_give(quota, identity->authz_cache);

@@ -79,10 +79,10 @@ struct identity {
     uint32_t uid;          // with has_uid
     uint64_t address_hash; // a hash of the peer's address
     struct peer_credential peer_credential;
-    struct digest digest; // of a token
-    struct timer timer;   // of the time for a credential, or of the delay after a wrong one
-    struct list unknown;  // in shard.unknown until the peer has shown a right credential
-    uint64_t number;      // while in shard.unknown: the lower, the older
+    struct digest digest;        // of a token
+    struct timer timer;          // of the time for a credential, or of the delay after a wrong one
+    struct list unauthenticated; // in shard.unauthenticated until the peer has shown a right credential
+    uint64_t number;             // while in shard.unauthenticated: the lower, the older
     // The id of a message with a wrong credential, until it is refused; NULL: it had no id
     char *id;
     uint32_t id_bytes;

@@ -19,7 +19,7 @@ static bool make_counters(struct hub *hub) {
     hub->connections = memory_take_zeroed(count, sizeof *hub->connections);
     hub->subscriptions = memory_take_zeroed(count, sizeof *hub->subscriptions);
     hub->slowest = memory_take_zeroed(count, sizeof *hub->slowest);
-    hub->unknown_oldest = memory_take_zeroed(count, sizeof *hub->unknown_oldest);
+    hub->unauthenticated_oldest = memory_take_zeroed(count, sizeof *hub->unauthenticated_oldest);
     hub->pending = memory_take_zeroed(count, sizeof *hub->pending);
     for (uint32_t shard = 0; hub->pending && shard < count; shard++) {
         hub->pending[shard] =
@@ -27,8 +27,8 @@ static bool make_counters(struct hub *hub) {
         if (!hub->pending[shard])
             return false;
     }
-    return hub->taken_up && hub->connections && hub->subscriptions && hub->slowest && hub->unknown_oldest &&
-           hub->pending;
+    return hub->taken_up && hub->connections && hub->subscriptions && hub->slowest &&
+           hub->unauthenticated_oldest && hub->pending;
 }
 
 static bool hub_make(struct hub *hub) {
@@ -198,7 +198,7 @@ void hub_destroy(struct hub *hub) {
     memory_give((void *)hub->subscriptions);
     memory_give(hub->demand);
     memory_give((void *)hub->slowest);
-    memory_give((void *)hub->unknown_oldest);
+    memory_give((void *)hub->unauthenticated_oldest);
     memory_give(hub->mailboxes);
     memory_give(hub->shards);
     memory_give(hub);

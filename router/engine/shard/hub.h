@@ -171,9 +171,9 @@ struct hub {
     _Atomic uint32_t **pending;   // [shard][slot]: requests that the connection must answer; all shards count
     // [shard]: the number of the oldest connection without a credential; the shard sets this once a turn; 0:
     // there is none, or the connection was asked to close
-    _Atomic uint64_t *unknown_oldest;
+    _Atomic uint64_t *unauthenticated_oldest;
     // Connections that came without a credential, on all shards; each gets the next number
-    _Atomic uint64_t unknown_count;
+    _Atomic uint64_t unauthenticated_count;
     // [shard]: the number of the edition that the shard reads; the shard sets this
     _Atomic uint64_t *taken_up;
     _Atomic uint32_t *connections;   // [shard]: the acceptor counts up, the shard counts down

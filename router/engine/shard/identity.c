@@ -5,7 +5,7 @@
 
 #include "core/rights/users.h"
 
-bool identity_is_unknown(const struct peer *peer) {
+bool identity_is_unauthenticated(const struct peer *peer) {
     const struct identity *identity = identity_of(peer);
     return identity && !identity->user && !identity->bears && !identity->was_known &&
            identity->kind != CREDENTIAL_CHILD;
@@ -14,7 +14,7 @@ bool identity_is_unknown(const struct peer *peer) {
 bool identity_is_confined(const struct shard *shard, const struct peer *peer) {
     const struct identity *identity = identity_of(peer);
     bool is_over = identity && identity->over_limit && shard_since(shard, identity->over_ms) < CONFINED_MS;
-    return is_over || identity_is_unknown(peer);
+    return is_over || identity_is_unauthenticated(peer);
 }
 
 enum buffer_mode identity_buffer_mode(const struct shard *shard, const struct peer *peer) {
@@ -39,8 +39,9 @@ void identity_note_over(const struct shard *shard, struct peer *peer) {
 
 const struct unit_limits *identity_limits_known(const struct shard *shard, const struct peer *peer) {
     assert(shard->settings->users);
-    return identity_is_unknown(peer) && !peer->transport->answers_only ? &shard->unknown_limits
-                                                                       : &shard->unit_limits;
+    return identity_is_unauthenticated(peer) && !peer->transport->answers_only
+               ? &shard->unauthenticated_limits
+               : &shard->unit_limits;
 }
 
 bool identity_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
@@ -49,7 +50,7 @@ bool identity_admits(struct shard *shard, struct peer *peer, const uint8_t *byte
     if (!shard->settings->users || !identity || identity->was_known || !peer->transport->codec.admits ||
         !peer->unit.body_at || peer->transport->codec.admits(shard, peer, bytes))
         return true;
-    if (peer->state == PEER_OPEN && peer->unit.body_bytes <= UNKNOWN_FRAME_BYTES_MAX)
+    if (peer->state == PEER_OPEN && peer->unit.body_bytes <= UNAUTHENTICATED_FRAME_BYTES_MAX)
         return true;
     peer->unit.fault = UNIT_FAULT_BODY_TOO_LARGE;
     peer->unit.fault_at = peer->unit.body_at;

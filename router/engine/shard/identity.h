@@ -28,7 +28,7 @@ static inline bool identity_unread(const struct peer *peer) {
     return peer->state == PEER_ENDED && identity_of(peer) && identity_of(peer)->attempt != ATTEMPT_NONE;
 }
 // Returns whether the peer's user isn't known: neither a message nor the connection has shown a right credential.
-bool identity_is_unknown(const struct peer *peer);
+bool identity_is_unauthenticated(const struct peer *peer);
 // Returns whether the peer's queue is bounded by CONFINED_BYTES_MAX: its user isn't known, or was over a limit a moment
 // ago.
 bool identity_is_confined(const struct shard *shard, const struct peer *peer);

@@ -45,9 +45,9 @@ bool shard_take_settings(struct shard *shard) {
     users_judge_by(settings->users);
     atomic_store_explicit(&shard->hub->taken_up[shard->index], edition->number, memory_order_release);
     shard->unit_limits = (struct unit_limits){limits->header_bytes_max, limits->frame_bytes_max};
-    shard->unknown_limits = shard->unit_limits;
-    if (limits->frame_bytes_max > UNKNOWN_FRAME_BYTES_MAX)
-        shard->unknown_limits.body_bytes_max = UNKNOWN_FRAME_BYTES_MAX;
+    shard->unauthenticated_limits = shard->unit_limits;
+    if (limits->frame_bytes_max > UNAUTHENTICATED_FRAME_BYTES_MAX)
+        shard->unauthenticated_limits.body_bytes_max = UNAUTHENTICATED_FRAME_BYTES_MAX;
     return true;
 }
 
@@ -100,7 +100,7 @@ static void init_tables(struct shard *shard) {
     list_init(&shard->slow_readers);
     list_init(&shard->abandoned);
     list_init(&shard->closing);
-    list_init(&shard->unknown);
+    list_init(&shard->unauthenticated);
     shard->teardown_last = &shard->teardown;
     list_init(&shard->exchanges);
     rejects_init(&shard->rejects);

@@ -29,7 +29,7 @@
 enum { SHARD_MAGIC = 0x70627368 };
 // Bounds of a peer without a credential: the bytes of a frame, and the members of an array that may come before the
 // member with a credential. The members' refusals wait together until the array is done.
-enum { UNKNOWN_FRAME_BYTES_MAX = 64 * 1024, UNKNOWN_MEMBERS_MAX = 64 };
+enum { UNAUTHENTICATED_FRAME_BYTES_MAX = 64 * 1024, UNAUTHENTICATED_MEMBERS_MAX = 64 };
 
 // The kind of a timer tells which struct has the timer in it. Timers of features have kinds of their own (feature.h).
 enum timer_kind {
@@ -116,7 +116,7 @@ struct shard {
     uint32_t minute;                     // the minute since the start (shard_minute)
     uint64_t wall_s, wall_asked_ns;      // shard_wall_s, and io_now when it was asked
     struct unit_limits unit_limits;
-    struct unit_limits unknown_limits; // of peers whose user isn't known
+    struct unit_limits unauthenticated_limits; // of peers whose user isn't known
 
     struct quota quota;
     struct quota places; // memory of the connections themselves, bounded by --max-connections
@@ -168,8 +168,9 @@ struct shard {
     struct list closing;      // of struct peer.by_teardown
     struct list abandoned;    // of struct pending.by_source: requests whose source has left
     uint32_t ends_left;       // how many abandoned requests may still end in this turn
-    struct list unknown;      // of struct identity.unknown: peers without a credential, oldest first
-    bool review_due;          // a peer has something that only its former rights allow (rights_review.h)
+    struct list
+        unauthenticated; // of struct identity.unauthenticated: peers without a credential, oldest first
+    bool review_due;     // a peer has something that only its former rights allow (rights_review.h)
     struct peer *teardown, **teardown_last; // peers that must end, linked by peer.ending (peer_teardown.h)
     struct list exchanges;                  // of struct exchange.link
     struct freelist free_exchanges;

@@ -95,7 +95,7 @@
       NULL)                                                                                                  \
     X(COUNT_CLOSED_IDLE, "closed_idle", "connections_cut_total", "reason=\"idle\"", NULL)                    \
     X(COUNT_CLOSED_NO_MEMORY, "closed_no_memory", "connections_cut_total", "reason=\"no_memory\"", NULL)     \
-    X(COUNT_CLOSED_UNKNOWN, "closed_without_credential", "connections_cut_total",                            \
+    X(COUNT_CLOSED_UNAUTHENTICATED, "closed_without_credential", "connections_cut_total",                    \
       "reason=\"no_credential\"", NULL)                                                                      \
     X(COUNT_CLOSED_GUESS, "closed_wrong_credential", "connections_cut_total", "reason=\"wrong_credential\"", \
       NULL)                                                                                                  \

@@ -42,10 +42,10 @@ struct codec {
 
 // Why the hub ends a peer.
 enum peer_end_reason {
-    PEER_END_NO_MEMORY, // the hub has no memory for what the peer sends
-    PEER_END_UNKNOWN,   // the peer has shown no right credential in time, or a wrong one
-    PEER_END_REVOKED,   // the credential by which the peer was known is gone; the peer is open
-    PEER_END_RECORDS    // the peer's records over TLS can't be opened
+    PEER_END_NO_MEMORY,       // the hub has no memory for what the peer sends
+    PEER_END_UNAUTHENTICATED, // the peer has shown no right credential in time, or a wrong one
+    PEER_END_REVOKED,         // the credential by which the peer was known is gone; the peer is open
+    PEER_END_RECORDS          // the peer's records over TLS can't be opened
 };
 
 // What a transport does when a peer begins, ends, or waits, and with parcels for the peer.

@@ -125,11 +125,11 @@ void accept_adopt(struct shard *shard, struct mail *mail) {
 // --- At the limit
 
 static void close_oldest(struct shard *shard) {
-    while (!list_empty(&shard->unknown)) {
-        struct identity *identity = list_entry(shard->unknown.next, struct identity, unknown);
-        list_remove(&identity->unknown);
+    while (!list_empty(&shard->unauthenticated)) {
+        struct identity *identity = list_entry(shard->unauthenticated.next, struct identity, unauthenticated);
+        list_remove(&identity->unauthenticated);
         if (identity->peer->state != PEER_CLOSING) {
-            peer_close(shard, identity->peer, COUNT_CLOSED_UNKNOWN);
+            peer_close(shard, identity->peer, COUNT_CLOSED_UNAUTHENTICATED);
             return;
         }
     }
@@ -146,7 +146,7 @@ static uint32_t find_oldest(const struct hub *hub) {
     uint32_t oldest = hub->start_settings.shard_count;
     uint64_t least = UINT64_MAX;
     for (uint32_t index = 0; index < hub->start_settings.shard_count; index++) {
-        uint64_t number = atomic_load_explicit(&hub->unknown_oldest[index], memory_order_relaxed);
+        uint64_t number = atomic_load_explicit(&hub->unauthenticated_oldest[index], memory_order_relaxed);
         if (number && number < least) {
             oldest = index;
             least = number;
@@ -160,7 +160,7 @@ static bool make_room(struct shard *shard) {
     uint32_t oldest = find_oldest(shard->hub);
     if (oldest == shard->hub->start_settings.shard_count)
         return false;
-    atomic_store_explicit(&shard->hub->unknown_oldest[oldest], 0, memory_order_relaxed);
+    atomic_store_explicit(&shard->hub->unauthenticated_oldest[oldest], 0, memory_order_relaxed);
     if (oldest == shard->index) {
         close_oldest(shard);
         identity_publish(shard);

@@ -94,7 +94,7 @@ void peer_timeouts_identity_expired(struct shard *shard, struct identity *identi
     if (!connection_established(&peer->connection)) // the handshake began with the timer
         peer_close(shard, peer, COUNT_CLOSED_HANDSHAKE);
     else if (is_told_of_frame(peer))
-        cut_off(shard, peer, COUNT_CLOSED_UNKNOWN);
+        cut_off(shard, peer, COUNT_CLOSED_UNAUTHENTICATED);
     else
         authn_deny(shard, peer);
 }

@@ -90,7 +90,7 @@ static void read_secret(const struct http_call *call, struct secret *secret) {
 static const char challenge[] = "WWW-Authenticate: Basic realm=\"patchbay\", charset=\"UTF-8\"\r\n";
 static const char bearer_challenge[] = "WWW-Authenticate: Bearer realm=\"patchbay\"\r\n";
 
-static void answer_unknown(struct shard *shard, struct exchange *exchange) {
+static void answer_unauthenticated(struct shard *shard, struct exchange *exchange) {
     assert(exchange && !exchange->is_ended);
     exchange->http.fields = exchange->http.uses_bearer ? bearer_challenge : challenge;
     http_answer_fault(shard, exchange, 401, "this needs a credential");
@@ -158,7 +158,7 @@ bool http_admit(struct shard *shard, struct http_call *call, const struct http_r
             return identify(shard, call, user, kind);
         bool may_come_later = route && route->knows_later && websocket_is_upgrade(call);
         if (!may_come_later)
-            answer_unknown(shard, call->exchange);
+            answer_unauthenticated(shard, call->exchange);
         return may_come_later;
     }
     read_secret(call, &secret);
@@ -193,11 +193,11 @@ void http_erase_credential(const struct http_call *call) {
 }
 
 bool http_end(struct shard *shard, struct peer *peer, enum peer_end_reason why) {
-    struct exchange *exchange = why == PEER_END_UNKNOWN ? identity_of(peer)->exchange : NULL;
+    struct exchange *exchange = why == PEER_END_UNAUTHENTICATED ? identity_of(peer)->exchange : NULL;
     if (!exchange)
         return false;
     identity_of(peer)->exchange = NULL;
-    answer_unknown(shard, exchange);
+    answer_unauthenticated(shard, exchange);
     return true;
 }
 
@@ -213,7 +213,7 @@ static void refuse_head(struct shard *shard, struct http_call *call, const struc
         refuse_credential(shard, call);
     } else {
         call->exchange->http.closes = true;
-        answer_unknown(shard, call->exchange);
+        answer_unauthenticated(shard, call->exchange);
     }
     if (call->peer->state == PEER_OPEN)
         peer_ended(shard, call->peer);
@@ -232,7 +232,7 @@ static const struct user *user_of(struct shard *shard, const struct http_call *c
 static bool has_no_user(const struct http_call *call) {
     const struct http_route *route = http_route_find(call->head, call->request.line.path);
     const struct unit *unit = &call->peer->unit;
-    return (!unit->sized || unit->body_bytes > UNKNOWN_FRAME_BYTES_MAX) && !(route && route->is_open);
+    return (!unit->sized || unit->body_bytes > UNAUTHENTICATED_FRAME_BYTES_MAX) && !(route && route->is_open);
 }
 
 // Judges a large body by the credential in its head. A good credential lifts the limits of unknown peers from this

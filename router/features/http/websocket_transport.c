@@ -176,7 +176,7 @@ static void websocket_refuse(struct shard *shard, struct peer *peer) {
 
 static bool websocket_end(struct shard *shard, struct peer *peer, enum peer_end_reason why) {
     switch (why) {
-    case PEER_END_UNKNOWN:
+    case PEER_END_UNAUTHENTICATED:
         http_peer_of(peer)->is_denied = true;
         peer_linger(shard, peer); // the queue, with the refusal, is sent before the close frame
         return true;
