@@ -179,7 +179,7 @@ static void route_by_rules(struct shard *shard, const struct message *message,
         route_to(shard, message, query);
 }
 
-static __attribute__((noinline)) bool may_route_anew(struct shard *shard, const struct message *message,
+static __attribute__((noinline)) bool authorize_slow(struct shard *shard, const struct message *message,
                                                      struct route_query *query) {
     if (message_method_is(message, "event") && !events_may_publish(shard, message))
         return false;
@@ -189,13 +189,13 @@ static __attribute__((noinline)) bool may_route_anew(struct shard *shard, const 
 }
 
 // Checks the rights for the message's method and target, whether the target exists or not.
-static bool may_route(struct shard *shard, const struct message *message, struct route_query *query) {
-    return !shard->settings->users || may_route_anew(shard, message, query);
+static bool authorize(struct shard *shard, const struct message *message, struct route_query *query) {
+    return !shard->settings->users || authorize_slow(shard, message, query);
 }
 
-static __attribute__((noinline)) bool may_route_first(struct shard *shard, const struct message *message,
-                                                      struct route_query *query) {
-    if (!may_route_anew(shard, message, query))
+static __attribute__((noinline)) bool authorize_and_cache(struct shard *shard, const struct message *message,
+                                                          struct route_query *query) {
+    if (!authorize_slow(shard, message, query))
         return false;
     if (!message->origin && methods_is_agents(shard, message))
         authz_cache_keep_plain(identity_of(message->peer), message);
@@ -203,12 +203,12 @@ static __attribute__((noinline)) bool may_route_first(struct shard *shard, const
 }
 
 // Does the same for a message that has just arrived. Mostly an equal message was allowed before (message.again).
-static inline bool may_route_now(struct shard *shard, const struct message *message,
-                                 struct route_query *query) {
+static inline bool authorize_cached(struct shard *shard, const struct message *message,
+                                    struct route_query *query) {
     if (__builtin_expect(!shard->settings->users, true))
         return true;
     if (!message->again)
-        return may_route_first(shard, message, query);
+        return authorize_and_cache(shard, message, query);
     authz_restore(message, &query->criteria);
     return true;
 }
@@ -221,7 +221,7 @@ static void route_others(struct shard *shard, struct message *message) {
         return;
     }
     route_query_read(message, &query);
-    if ((!query.named && progress_route(shard, message)) || !may_route_now(shard, message, &query))
+    if ((!query.named && progress_route(shard, message)) || !authorize_cached(shard, message, &query))
         return;
     if (message_is_request(message) && shard->phase != HUB_SERVING)
         refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
@@ -257,7 +257,7 @@ void route_attached(struct shard *shard, struct message *message) {
     route_query_read(message, &query);
     if (!message_is_request(message) && progress_route(shard, message))
         return;
-    if (!may_route(shard, message, &query))
+    if (!authorize(shard, message, &query))
         return;
     if (message_is_request(message) && shard->phase != HUB_SERVING)
         refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
@@ -271,7 +271,7 @@ void route_approved(struct shard *shard, struct message *message) {
     assert(message->approved && message->lookup.verdict == LOOKUP_GOOD && !shard->run.count);
     route_query_read_method(message);
     route_query_read(message, &query);
-    if (!may_name_source(shard, message) || !may_route(shard, message, &query))
+    if (!may_name_source(shard, message) || !authorize(shard, message, &query))
         return;
     if (message->peer->transport->is_attached)
         route_to_one(shard, message, &query);
@@ -285,7 +285,7 @@ void route_retry(struct shard *shard, struct message *message) {
     assert(message->retry && message->lookup.verdict == LOOKUP_GOOD && !shard->run.count);
     route_query_read_method(message);
     route_query_read(message, &query);
-    if (may_route(shard, message, &query))
+    if (authorize(shard, message, &query))
         route_by_rules(shard, message, &query);
 }
 
@@ -316,28 +316,29 @@ static void route_call(struct shard *shard, struct message *message) {
 
 // Returns the user of a connection with a credential of its own before its first message. The user is found when that
 // message is checked, which comes after the frame is signed.
-static __attribute__((noinline)) const struct user *find_signer(const struct shard *shard,
-                                                                const struct peer *peer) {
+static __attribute__((noinline)) const struct user *find_header_user(const struct shard *shard,
+                                                                     const struct peer *peer) {
     enum credential_kind kind;
     const struct identity *identity = identity_of(peer);
     return identity && identity->kind != CREDENTIAL_CHILD ? peer_credential_user(shard, peer, &kind) : NULL;
 }
 
-static inline __attribute__((always_inline)) void sign(const struct shard *shard, const struct peer *peer,
-                                                       struct frame *frame) {
+static inline __attribute__((always_inline)) void
+set_user_header(const struct shard *shard, const struct peer *peer, struct frame *frame) {
     const struct user *user = identity_there(peer)->user;
     assert(shard->settings->users);
     if (__builtin_expect(!user, false))
-        user = find_signer(shard, peer);
+        user = find_header_user(shard, peer);
     frame->added = user ? &user->header : NULL;
 }
 
-struct frame route_sign(const struct shard *shard, const struct peer *peer, const struct frame *frame) {
-    struct frame signed_frame = *frame;
-    signed_frame.added = NULL;
+struct frame route_set_user_header(const struct shard *shard, const struct peer *peer,
+                                   const struct frame *frame) {
+    struct frame named_frame = *frame;
+    named_frame.added = NULL;
     if (shard->settings->users)
-        sign(shard, peer, &signed_frame);
-    return signed_frame;
+        set_user_header(shard, peer, &named_frame);
+    return named_frame;
 }
 
 static void look_up(struct shard *shard, struct message *message, const struct frame *frame) {
@@ -401,8 +402,8 @@ static void route_members(struct shard *shard, const struct message *batch, stru
             refuse_batch_rest(shard, batch, exchange);
             return;
         }
-        struct frame frame =
-            route_sign(shard, batch->peer, batch->frame); // the user may be known since the member before
+        struct frame frame = route_set_user_header(
+            shard, batch->peer, batch->frame); // the user may be known since the member before
         assert(item.value.at + item.value.bytes <= batch->frame->body.bytes);
         frame.body = (struct span){batch->frame->body.at + item.value.at, item.value.bytes};
         if (!take_member(shard, batch->peer, &frame, exchange))
@@ -449,8 +450,9 @@ static inline __attribute__((always_inline)) void route_looked_up(struct shard *
 }
 
 // Routes a frame with a Patchbay-User of its sender, without that field.
-static __attribute__((noinline)) void route_unsigned(struct shard *shard, struct peer *peer,
-                                                     const struct frame *frame, struct exchange *exchange) {
+static __attribute__((noinline)) void route_without_user_header(struct shard *shard, struct peer *peer,
+                                                                const struct frame *frame,
+                                                                struct exchange *exchange) {
     struct unit unit;
     struct frame copy;
     assert(frame->unit->names_user);
@@ -469,21 +471,21 @@ void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, st
     assert(connection_shard(peer->connection_id) == shard->index);
     if (__builtin_expect(shard->settings->users != NULL, false)) {
         if (frame->unit->names_user) {
-            route_unsigned(shard, peer, frame, exchange);
+            route_without_user_header(shard, peer, frame, exchange);
             return;
         }
-        sign(shard, peer, frame);
+        set_user_header(shard, peer, frame);
     }
     route_looked_up(shard, peer, frame, exchange);
 }
 
 // Routes a message from another hub. With a users file the link's peer speaks for the message's user.
-static void route_signed(struct shard *shard, struct peer *link, struct frame *frame,
-                         struct exchange *exchange, const struct origin *origin) {
+static void route_with_origin(struct shard *shard, struct peer *link, struct frame *frame,
+                              struct exchange *exchange, const struct origin *origin) {
     struct message message;
     assert(connection_shard(link->connection_id) == shard->index);
     if (shard->settings->users)
-        sign(shard, link, frame);
+        set_user_header(shard, link, frame);
     message_begin(&message, link, exchange);
     message.origin = origin;
     look_up(shard, &message, frame);
@@ -495,7 +497,7 @@ void route_remote(struct shard *shard, struct peer *link, struct frame *frame, s
     struct unit unit;
     struct frame copy;
     if (!shard->settings->users || !frame->unit->names_user) {
-        route_signed(shard, link, frame, exchange, origin);
+        route_with_origin(shard, link, frame, exchange, origin);
         return;
     }
     struct buffer *buffer = user_header_strip(&shard->buffers, frame, &unit, &copy);
@@ -503,7 +505,7 @@ void route_remote(struct shard *shard, struct peer *link, struct frame *frame, s
         peer_close(shard, link, COUNT_CLOSED_NO_MEMORY);
         return;
     }
-    route_signed(shard, link, &copy, exchange, origin);
+    route_with_origin(shard, link, &copy, exchange, origin);
     buffer_drop(buffer);
 }
 

@@ -12,13 +12,14 @@ struct origin;
 
 // Routes a whole frame of this peer. Takes references of what is needed longer. Answers go to the exchange, which must
 // be open and which the caller closes; NULL: to the peer, as they come. With a users file the frame gets the name of
-// its user (route_sign).
+// its user (route_set_user_header).
 void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange);
 // Routes a message from another hub, for the sender that `origin` tells: neither a response nor an array.
 void route_remote(struct shard *shard, struct peer *link, struct frame *frame, struct exchange *exchange,
                   const struct origin *origin);
 // Returns the frame with the name of the peer's user, as forwarded frames have it with a users file.
-struct frame route_sign(const struct shard *shard, const struct peer *peer, const struct frame *frame);
+struct frame route_set_user_header(const struct shard *shard, const struct peer *peer,
+                                   const struct frame *frame);
 // Routes a request or notification of a peer whose transport attaches it to one agent of this hub. The message must
 // have been looked up and narrowed (message_narrow). The answer is due to the message's exchange, which must be open.
 void route_attached(struct shard *shard, struct message *message);

@@ -180,7 +180,7 @@ static void post(struct shard *shard, struct http_call *call) {
         return;
     }
     uint32_t at = call->frame->at + http_make_framed(buffer->bytes + call->frame->at, &peer->unit);
-    struct frame frame = frame_at(buffer, at, &peer->unit), own = route_sign(shard, peer, &frame);
+    struct frame frame = frame_at(buffer, at, &peer->unit), own = route_set_user_header(shard, peer, &frame);
     hcs_http_post(shard, peer, &own, posted, call->exchange);
 }
 

@@ -210,7 +210,7 @@ static bool child_take_member(struct shard *shard, struct peer *peer, const stru
 }
 
 static void take_signed(struct shard *shard, struct peer *peer, const struct frame *frame) {
-    struct frame own = route_sign(shard, peer, frame);
+    struct frame own = route_set_user_header(shard, peer, frame);
     assert(!shard->settings->users || !frame->unit->names_user);
     if (!child_take_member(shard, peer, &own, NULL))
         route_frame(shard, peer, &own, NULL);

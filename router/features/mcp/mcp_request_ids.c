@@ -125,7 +125,7 @@ static void send_response(struct shard *shard, const struct child *child, const 
     assert(message->lookup.kind == BODY_RESPONSE && shard->index == 0);
     if (first->stub->state != PEER_OPEN)
         return;
-    struct frame frame = route_sign(shard, first->stub, message->frame);
+    struct frame frame = route_set_user_header(shard, first->stub, message->frame);
     response.peer = first->stub;
     response.frame = &frame;
     events_flush(shard);

@@ -575,7 +575,7 @@ void mcp_all_notify(struct shard *shard, struct mcp_post *post, struct mcp_clien
     assert(session->name_bytes == 0 && message->lookup.kind == BODY_NOTIFICATION);
     mcp_post_frame(post);
     message->peer = session->seat;
-    post->frame = route_sign(shard, session->seat, &post->frame);
+    post->frame = route_set_user_header(shard, session->seat, &post->frame);
     if (post->method == MCP_CANCELLED) {
         if (!cancel_own(shard, message, session))
             cancel_request_route(shard, message);

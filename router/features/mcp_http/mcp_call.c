@@ -132,7 +132,7 @@ static void send_frame(struct shard *shard, struct mcp_call *call, struct buffer
                        const struct unit *unit) {
     struct message message;
     struct frame frame = frame_at(buffer, 0, unit);
-    frame = route_sign(shard, call->client->seat, &frame);
+    frame = route_set_user_header(shard, call->client->seat, &frame);
     message_begin(&message, call->client->seat, call->exchange);
     message.frame = &frame;
     message.body = frame_body(&frame);

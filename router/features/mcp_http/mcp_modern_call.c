@@ -101,7 +101,7 @@ static void set_source(struct shard *shard, struct mcp_post *post, struct mcp_cl
     assert(shard->index == 0);
     mcp_post_frame(post);
     post->message.peer = client->seat;
-    post->frame = route_sign(shard, client->seat, &post->frame);
+    post->frame = route_set_user_header(shard, client->seat, &post->frame);
 }
 
 static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *client) {

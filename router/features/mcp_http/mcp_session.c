@@ -105,7 +105,7 @@ static void set_source(struct shard *shard, struct mcp_post *post, struct mcp_cl
     assert(!session->is_closed);
     mcp_post_frame(post);
     post->message.peer = session->seat;
-    post->frame = route_sign(shard, session->seat, &post->frame);
+    post->frame = route_set_user_header(shard, session->seat, &post->frame);
 }
 
 static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *session, bool is_initialize) {
