@@ -202,7 +202,7 @@ static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use)
     parcel->for_many = false;
     parcel->piece_count = 0;
     parcel->hole_count = 0;
-    parcel->bound = false;
+    parcel->process_only = false;
     parcel->canonical = false;
     parcel->unfinished = false;
     parcel->is_encoded = false;

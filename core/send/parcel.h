@@ -115,7 +115,7 @@ struct parcel {
     uint8_t piece_count;
     uint8_t hole_count : 7; // number of holes that must still be filled
     // Queued for the present receiver alone, and not for a later one in its place (a restarted program)
-    bool bound : 1;
+    bool process_only : 1;
     uint8_t holes[PARCEL_HOLES_MAX]; // indexes of the pieces that parcel_fill sets
     bool canonical : 1;              // the block may be sent unchanged
     bool unfinished : 1;             // the body goes on in the next parcel

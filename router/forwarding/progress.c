@@ -91,7 +91,7 @@ static void progress_deliver(struct shard *shard, uint64_t hub_id, enum pending_
         if (source->transport->ops.report)
             source->transport->ops.report(shard, source, pending, parcel);
         else
-            send_queue_bound(shard, source, parcel);
+            send_queue_this_process(shard, source, parcel);
     }
 }
 

@@ -141,7 +141,7 @@ bool cancel_in_queue_or_forward(struct shard *shard, struct peer *peer, struct p
         return false;
     parcel->hub_id = 0; // a cancel is no request
     stats_count(&shard->stats, COUNT_CANCELS_FORWARDED);
-    send_queue_bound(shard, peer, parcel);
+    send_queue_this_process(shard, peer, parcel);
     return false;
 }
 

@@ -95,7 +95,7 @@ static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parce
         parcel_encode(parcel, peer->transport->codec.wire);
     if (peer->connection.send_op || peer->connection.paused)
         parcel = detach_waiting(shard, peer, parcel);
-    parcel->bound = bound;
+    parcel->process_only = bound;
     outbox_add(&peer->connection.outbox, parcel);
     PROBE(queue, peer->connection_id, parcel->bytes, peer->connection.outbox.bytes);
     list_for_sending(shard, peer, parcel->for_many);
@@ -120,7 +120,7 @@ void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     enqueue(shard, peer, parcel, false);
 }
 
-void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+void send_queue_this_process(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     queue_limit_close(shard, peer, peer->exchange_bytes);
     enqueue(shard, peer, parcel, true);
 }
@@ -156,7 +156,7 @@ void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *
     size_t bytes = 0;
     for (struct parcel *parcel = frame->first; parcel; parcel = parcel->next, count++) {
         assert(parcel->is_encoded && parcel->lane == LANE_NORMAL && !parcel->for_many);
-        parcel->bound = true;
+        parcel->process_only = true;
         bytes += parcel->bytes;
         PROBE(queue, peer->connection_id, parcel->bytes, connection->outbox.bytes + bytes);
     }
@@ -205,7 +205,7 @@ void send_missed_unknown(struct shard *shard, struct peer *peer) {
         return;
     if (head)
         parcel_set_head(notice, head, strlen(head));
-    send_queue_bound(shard, peer, notice);
+    send_queue_this_process(shard, peer, notice);
 }
 
 bool send_event(struct shard *shard, struct peer *peer, struct parcel *parcel) {

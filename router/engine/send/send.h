@@ -8,7 +8,7 @@
 // Queues a parcel for a peer of this shard. Takes the parcel in any case.
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // Queues a parcel for the present receiver alone: the next process of a child doesn't get the parcel.
-void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *parcel);
+void send_queue_this_process(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // Whether small frames for the peer are packed now (core/send/pack.h), as far as its queue tells. The queue must have
 // room and allow packs (outbox_may_pack): enough waits to be worth a pack, less than 128 KiB waits, there is no index
 // of requests, and no frame is half out. No send to the peer may be under way, and no pause. The peer must not be

@@ -35,7 +35,7 @@ static void drop_bound(struct shard *shard, struct peer *stub) {
     assert(stub->connection.paused && !stub->connection.send_op);
     parcel_list_init(&parcels);
     for (struct parcel *parcel; (parcel = outbox_take(outbox));) {
-        if (!parcel->bound) {
+        if (!parcel->process_only) {
             parcel_list_append(&parcels, parcel);
             continue;
         }

@@ -239,7 +239,7 @@ void inbound_request_report(struct shard *shard, struct peer *peer, const struct
         enum error error = remote_target_put_head(shard, parcel, &envelope, &bytes);
         if (!error) {
             acknowledge(request);
-            send_queue_bound(shard, peer, parcel);
+            send_queue_this_process(shard, peer, parcel);
             return;
         }
         reason = error == ERROR_FRAME_TOO_LARGE ? COUNT_DROP_PROGRESS_OVER_PAYLOAD : COUNT_DROP_NO_MEMORY;

@@ -183,7 +183,7 @@ static void pass_cancel(struct link *link, const struct outbound_request *reques
         remote_target_put_head(shard, parcel, &envelope, &bytes) == ERROR_NONE) {
         parcel->lane = LANE_URGENT;
         stats_count(&shard->stats, COUNT_CANCELS_FORWARDED);
-        send_queue_bound(shard, link->peer, parcel);
+        send_queue_this_process(shard, link->peer, parcel);
         return;
     }
     cancel_at(link, taker, request->number);

@@ -145,7 +145,7 @@ static void send_request(void *context, const char *value, size_t bytes) {
     }
     if (request->first)
         parcel->lane = LANE_URGENT;
-    send_queue_bound(request->shard, stub, parcel);
+    send_queue_this_process(request->shard, stub, parcel);
 }
 
 void mcp_client_state_send(struct shard *shard, struct child *child, const struct mcp *mcp) {
