@@ -58,7 +58,7 @@ static inline struct agent_missed *missed_place(struct agents *agents, uint64_t 
     return &agents->missed[(end * agents->multiplier) >> (64 - MISSED_BITS)];
 }
 
-static struct agent *find_anew(struct agents *agents, const char *id, size_t id_bytes, uint64_t end) {
+static struct agent *find_slow(struct agents *agents, const char *id, size_t id_bytes, uint64_t end) {
     struct agent *agent = agents_find(agents, id, id_bytes);
     struct agent_missed *missed = missed_place(agents, end);
     if (agent) {
@@ -91,7 +91,7 @@ struct agent *agents_find_again(struct agents *agents, const char *id, size_t id
     if (missed->id_bytes == id_bytes && missed->changes == agents->changes &&
         memcmp(missed->id, id, id_bytes) == 0)
         return NULL;
-    return find_anew(agents, id, id_bytes, end);
+    return find_slow(agents, id, id_bytes, end);
 }
 
 // --- Homes

@@ -382,7 +382,7 @@ static bool open_by(struct account_leases *account_leases, struct account_lease 
     return again;
 }
 
-void account_leases_empty_anew(struct account_leases *account_leases) {
+void account_leases_empty_slow(struct account_leases *account_leases) {
     assert(account_leases->open);
     static_assert((int)ACCOUNT_LEASES_COUNT <= 32, "a bit each");
     for (; account_leases->open; account_leases->open &= account_leases->open - 1)
@@ -429,7 +429,7 @@ static bool take_answered(struct account_lease *account_lease, uint32_t max) {
     return true;
 }
 
-bool account_lease_begin_pending_anew(struct account_leases *account_leases, struct account *account,
+bool account_lease_begin_pending_slow(struct account_leases *account_leases, struct account *account,
                                       const struct account_limits *limits) {
     struct account_lease *account_lease = account_lease_of(account_leases, account);
     bool again = open_for(account_leases, account_lease, account);
@@ -450,7 +450,7 @@ bool account_lease_begin_pending_anew(struct account_leases *account_leases, str
     return true;
 }
 
-void account_lease_end_pending_anew(struct account_leases *account_leases, struct account *account) {
+void account_lease_end_pending_slow(struct account_leases *account_leases, struct account *account) {
     struct account_lease *account_lease = account_lease_of(account_leases, account);
     assert(account_lease->account != account);
     open_for(account_leases, account_lease, account);

@@ -169,28 +169,28 @@ void account_lease_charge(struct account_leases *account_leases, struct account 
 
 // Do as account_begin_pending and account_end_pending, by the lease. The requests that are really pending are those
 // that the account counts, less `places` and `answered`.
-bool account_lease_begin_pending_anew(struct account_leases *account_leases, struct account *account,
+bool account_lease_begin_pending_slow(struct account_leases *account_leases, struct account *account,
                                       const struct account_limits *limits);
 static inline bool account_lease_begin_pending(struct account_leases *account_leases, struct account *account,
                                                const struct account_limits *limits) {
     struct account_lease *account_lease = account_lease_of(account_leases, account);
     if (account_lease->places_limits != limits || account_lease->places == 0)
-        return account_lease_begin_pending_anew(account_leases, account, limits);
+        return account_lease_begin_pending_slow(account_leases, account, limits);
     account_lease->places--;
     return true;
 }
-void account_lease_end_pending_anew(struct account_leases *account_leases, struct account *account);
+void account_lease_end_pending_slow(struct account_leases *account_leases, struct account *account);
 static inline void account_lease_end_pending(struct account_leases *account_leases, struct account *account) {
     struct account_lease *account_lease = account_lease_of(account_leases, account);
     if (account_lease->account == account)
         account_lease->answered++;
     else
-        account_lease_end_pending_anew(account_leases, account);
+        account_lease_end_pending_slow(account_leases, account);
 }
 
 // Gives back all leased units and places. The accounts must exist until then.
-void account_leases_empty_anew(struct account_leases *account_leases);
+void account_leases_empty_slow(struct account_leases *account_leases);
 static inline void account_leases_empty(struct account_leases *account_leases) {
     if (account_leases->open)
-        account_leases_empty_anew(account_leases);
+        account_leases_empty_slow(account_leases);
 }

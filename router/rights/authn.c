@@ -373,7 +373,7 @@ bool authn_refuse_source(struct shard *shard, const struct message *message) {
     return refuse_foreign_source(shard, message);
 }
 
-bool authn_refuse_anew(struct shard *shard, const struct message *message) {
+bool authn_refuse_slow(struct shard *shard, const struct message *message) {
     assert(shard->settings->users && message->peer->state == PEER_OPEN);
     return !is_known(shard, message) || refuse_rate(shard, message) || refuse_foreign_source(shard, message);
 }
@@ -388,7 +388,7 @@ void authn_meter(struct shard *shard, struct peer *peer, size_t bytes) {
         identity_note_over(shard, peer);
 }
 
-void authn_charge_anew(struct shard *shard, const struct peer *peer, size_t bytes) {
+void authn_charge_slow(struct shard *shard, const struct peer *peer, size_t bytes) {
     const struct identity *identity = identity_of(peer);
     const struct user *user = identity_user(peer);
     enum credential_kind kind;

@@ -29,10 +29,10 @@ static inline bool authn_is_plain(struct shard *shard, const struct message *mes
                               message->frame->body.bytes);
 }
 // Finds the user of a message, and checks the user's limits. Returns whether the message was refused.
-bool authn_refuse_anew(struct shard *shard, const struct message *message);
+bool authn_refuse_slow(struct shard *shard, const struct message *message);
 // Does the same, without work in the common case.
 static inline bool authn_refuse(struct shard *shard, const struct message *message) {
-    return !authn_is_plain(shard, message) && authn_refuse_anew(shard, message);
+    return !authn_is_plain(shard, message) && authn_refuse_slow(shard, message);
 }
 // Refuses a message that was held if its sourceAgent isn't an agent of the connection any more. Returns whether it was
 // refused.
@@ -42,13 +42,13 @@ const char *authn_fault(struct shard *shard, struct peer *peer, size_t bytes);
 // Charges the user's limits for a response, or for a body that can't be read. Refuses nothing. Past a limit, notes that
 // the user is over the limit.
 void authn_meter(struct shard *shard, struct peer *peer, size_t bytes);
-void authn_charge_anew(struct shard *shard, const struct peer *peer, size_t bytes);
+void authn_charge_slow(struct shard *shard, const struct peer *peer, size_t bytes);
 // Charges the user's limits for bytes that are no routed message. Refuses nothing.
 static inline void authn_charge(struct shard *shard, const struct peer *peer, size_t bytes) {
     const struct user *user = identity_there(peer)->user;
     if (!user || (authn_is_metered(user) && !account_lease_pays(&shard->account_leases, user->account,
                                                                 &users_rights(user)->limits, bytes)))
-        authn_charge_anew(shard, peer, bytes);
+        authn_charge_slow(shard, peer, bytes);
 }
 
 // Returns the user with this token; NULL: there is none.
