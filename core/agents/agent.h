@@ -83,7 +83,7 @@ struct agent {
     const struct child_record *child; // of a child's own agent, which stays with its registrant; else NULL
     const struct user *owner;         // or NULL
     // A hermes child's answer to initialize, whose buttons are commands; or NULL
-    struct capabilities *answer;
+    struct capabilities *initialize_result;
     uint32_t pool_bytes; // the length of the id's beginning that is the pool's name; 0: no pool
     bool hermes;         // a hermes extension
     bool resting;        // the program isn't running now: messages for it wait

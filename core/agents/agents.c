@@ -145,7 +145,7 @@ static void agent_free(struct agents *agents, struct agent *agent) {
     topics_leave(&agents->topics, agent);
     groups_leave(&agents->groups, agent);
     capabilities_drop(agents->quota, agent->capabilities);
-    capabilities_drop(agents->quota, agent->answer);
+    capabilities_drop(agents->quota, agent->initialize_result);
     latency_leave(agents->quota, agent->latency, agents->shard);
     quota_give(agents->quota, agent);
 }
@@ -165,7 +165,7 @@ static struct agent *agent_make(struct agents *agents, const struct agent_profil
     agent->governance = profile->governance;
     agent->child = profile->child;
     agent->owner = profile->owner;
-    agent->answer = profile->answer ? capabilities_hold(profile->answer) : NULL;
+    agent->initialize_result = profile->answer ? capabilities_hold(profile->answer) : NULL;
     agent->pool_bytes = profile->pool_bytes;
     agent->hermes = profile->hermes;
     agent->resting = profile->resting;
@@ -220,8 +220,8 @@ static void keep_child(struct agent *agent, struct agent *old) {
     agent->hermes = old->hermes;
     agent->resting = old->resting;
     agent->local_only = old->local_only;
-    agent->answer = old->answer;
-    old->answer = NULL;
+    agent->initialize_result = old->initialize_result;
+    old->initialize_result = NULL;
 }
 
 // Keeps an agent's latencies when the agent registers again.

@@ -244,11 +244,11 @@ static bool join_as_child(struct groups *groups, struct agent *agent) {
     if (!join_group(groups, agent, GROUP_NOTICE, closed, sizeof closed - 1) ||
         !join_buttons(groups, agent, text, buttons))
         return false;
-    if (!agent->answer)
+    if (!agent->initialize_result)
         return true;
-    text = agent->answer->text;
+    text = agent->initialize_result->text;
     return join_buttons(groups, agent, text,
-                        json_member(text, capabilities_span(agent->answer), "toolbarButtons"));
+                        json_member(text, capabilities_span(agent->initialize_result), "toolbarButtons"));
 }
 
 bool groups_join(struct groups *groups, struct agent *agent) {

@@ -357,8 +357,8 @@ struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, 
     return open_holes(pool, frame, values, count, BUDGET_MESSAGE);
 }
 
-struct parcel *parcel_open_answer(struct parcel_pool *pool, const struct frame *frame,
-                                  const struct span *id) {
+struct parcel *parcel_create_response(struct parcel_pool *pool, const struct frame *frame,
+                                      const struct span *id) {
     return open_holes(pool, frame, id, 1, BUDGET_OWED);
 }
 

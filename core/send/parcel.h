@@ -197,7 +197,8 @@ bool frame_is_canonical(const struct frame *frame);
 struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
                            unsigned count);
 // Makes the same for an answer, whose id will be replaced. An answer may take the last of the budget.
-struct parcel *parcel_open_answer(struct parcel_pool *pool, const struct frame *frame, const struct span *id);
+struct parcel *parcel_create_response(struct parcel_pool *pool, const struct frame *frame,
+                                      const struct span *id);
 // Fills the holes in their order with `texts`, one for each hole. A text may be empty. Returns false without memory;
 // the parcel is then unchanged.
 bool parcel_fill(struct parcel *parcel, const struct piece *texts);

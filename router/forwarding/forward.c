@@ -421,7 +421,7 @@ static void hand_to_source(struct shard *shard, uint64_t hub_id, struct parcel *
     assert(to < shard->hub->start_settings.shard_count && parcel->hole_count == 1);
     if (to != shard->index) {
         parcel->hub_id = hub_id;
-        parcel->mail.kind = usable ? MAIL_ANSWER : MAIL_BROKEN;
+        parcel->mail.kind = usable ? MAIL_RESPONSE : MAIL_BROKEN;
         parcel->mail.connection = from;
         mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
     } else if (usable) {
@@ -460,7 +460,7 @@ void responses_route(struct shard *shard, const struct message *message) {
             return;
     }
     struct parcel *parcel =
-        parcel_open_answer(&shard->parcels, message->frame, &message->lookup.value[KEY_ID]);
+        parcel_create_response(&shard->parcels, message->frame, &message->lookup.value[KEY_ID]);
     if (parcel) {
         parcel->mail.detail = message_is_error(message) ? ANSWER_ERROR : 0;
         parcel->body = message->frame->body;
@@ -474,7 +474,7 @@ void responses_route(struct shard *shard, const struct message *message) {
 void responses_end(struct shard *shard, struct peer *peer, const struct frame *frame, struct span id,
                    uint64_t hub_id, uint8_t detail) {
     assert(hub_id_shard(hub_id) < shard->hub->start_settings.shard_count);
-    struct parcel *parcel = parcel_open_answer(&shard->parcels, frame, &id);
+    struct parcel *parcel = parcel_create_response(&shard->parcels, frame, &id);
     if (!parcel) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;

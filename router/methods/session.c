@@ -78,7 +78,7 @@ void session_initialize(struct shard *shard, const struct message *message) {
     text_put(&result, "}");
     message->peer->initialized = true;
     message->peer->governance = offer.governance;
-    message_answer(shard, message, &result);
+    message_reply(shard, message, &result);
 }
 
 void session_initialized(struct shard *shard, const struct message *message) {

@@ -330,5 +330,5 @@ void status_stats(struct shard *shard, const struct message *message) {
     text_init(&result);
     survey_ask(shard);
     status_write(shard, &result);
-    message_answer(shard, message, &result);
+    message_reply(shard, message, &result);
 }

@@ -70,9 +70,9 @@ static void put_agent(struct text *out, const struct shard *shard, const struct 
     char latency[LATENCY_BYTES_MAX];
     text_add(out, latency, write_latency(shard, agent, latency));
     feature_describe_agent(shard, agent, out);
-    if (agent->answer) {
+    if (agent->initialize_result) {
         text_put(out, ",\"initialize\":");
-        text_add(out, agent->answer->text, agent->answer->bytes);
+        text_add(out, agent->initialize_result->text, agent->initialize_result->bytes);
     }
     put_where(out, shard, where);
     text_put(out, "}");
@@ -132,7 +132,8 @@ static size_t program_bytes(const struct agent *agent) {
     enum { DESCRIPTION_BYTES = 2 * 340 };
     if (!agent->child)
         return 0;
-    return DESCRIPTION_BYTES + (agent->answer ? sizeof ",\"initialize\":" + agent->answer->bytes : 0);
+    return DESCRIPTION_BYTES +
+           (agent->initialize_result ? sizeof ",\"initialize\":" + agent->initialize_result->bytes : 0);
 }
 
 // How many bytes put_agent writes, or some more.
@@ -207,7 +208,7 @@ static void answer_here(struct shard *shard, const struct message *message, stru
     put_every_agent(&result, shard, selection, &(struct where){in_cluster, NULL});
     text_put(&result, in_cluster ? ",\"complete\":true}" : "}");
     if (result.failed || result.length <= room) {
-        message_answer(shard, message, &result);
+        message_reply(shard, message, &result);
         return;
     }
     text_deinit(&result);

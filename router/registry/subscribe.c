@@ -131,7 +131,7 @@ static void answer_in_force(struct shard *shard, const struct message *message) 
         text_string(&result, topic->name, topic->bytes);
     }
     text_put(&result, "]}");
-    message_answer(shard, message, &result);
+    message_reply(shard, message, &result);
 }
 
 // --- Subscribing

@@ -19,7 +19,7 @@ size_t message_room(const struct shard *shard, const struct message *message) {
     return message->exchange ? exchange_room(shard, message->exchange) : shard_limits(shard)->frame_bytes_max;
 }
 
-void message_answer(struct shard *shard, const struct message *message, struct text *result) {
+void message_reply(struct shard *shard, const struct message *message, struct text *result) {
     assert(result->failed || result->length > 0);
     struct reply_to to = message_reply_to(message);
     if (message_is_request(message) && result->failed)

@@ -172,7 +172,7 @@ struct json_item message_param(const struct message *message, const char *key);
 size_t message_room(const struct shard *shard, const struct message *message);
 // Answers a request with a result, which is JSON; does nothing for a notification. Takes the result. Without memory the
 // peer is closed.
-void message_answer(struct shard *shard, const struct message *message, struct text *result);
+void message_reply(struct shard *shard, const struct message *message, struct text *result);
 // Returns the lane of the message, by params.priority.
 enum parcel_lane message_lane(const struct message *message);
 

@@ -12,8 +12,8 @@ enum mail_delivery {
 
 enum mail_kind {
     MAIL_DELIVER, // a parcel for mail.connection, of request hub_id; 0: a notification
-    MAIL_ANSWER, // the response to hub_id from mail.connection: a parcel with a hole; mail.detail: answer_detail
-    MAIL_BROKEN, // as MAIL_ANSWER, but the response can't be used
+    MAIL_RESPONSE, // the response to hub_id from mail.connection: a parcel with a hole; mail.detail: answer_detail
+    MAIL_BROKEN, // as MAIL_RESPONSE, but the response can't be used
     MAIL_PROGRESS, // progress of hub_id from mail.connection: a parcel with a hole; mail.detail: the kind of token
     MAIL_RETURN, // gives a parcel back to its shard
     MAIL_REFUSED, // as MAIL_RETURN, and request hub_id was refused with the error mail.detail; answered by MAIL_KNOWN
@@ -36,7 +36,7 @@ enum mail_kind {
     // From FEATURE_KINDS_FROM on: of features (feature.h).
 };
 
-// The detail of MAIL_ANSWER, as bits.
+// The detail of MAIL_RESPONSE, as bits.
 enum answer_detail {
     ANSWER_ERROR = 1, // the response is an error
 };

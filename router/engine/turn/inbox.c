@@ -85,7 +85,7 @@ static void take_parcel(struct shard *shard, struct mail *mail) {
     case MAIL_DELIVER:
         take_delivery(shard, parcel);
         break;
-    case MAIL_ANSWER:
+    case MAIL_RESPONSE:
         completion_deliver(shard, parcel->hub_id, mail->connection, parcel);
         break;
     case MAIL_BROKEN:
@@ -123,7 +123,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
     assert(!shard->teardown && !shard->run.count);
     switch ((enum mail_kind)mail->kind) {
     case MAIL_DELIVER:
-    case MAIL_ANSWER:
+    case MAIL_RESPONSE:
     case MAIL_BROKEN:
     case MAIL_PROGRESS:
     case MAIL_REFUSED:

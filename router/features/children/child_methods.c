@@ -33,7 +33,7 @@ void child_methods_list(struct shard *shard, const struct message *message) {
         between = ",";
     }
     text_put(&result, "]}");
-    message_answer(shard, message, &result);
+    message_reply(shard, message, &result);
 }
 
 // Returns the record of the child that a message names. Returns NULL if the message was refused.
@@ -66,7 +66,7 @@ static void answer_name(struct shard *shard, const struct message *message,
     text_put(&result, "{\"name\":");
     text_string(&result, record->name, strlen(record->name));
     text_put(&result, "}");
-    message_answer(shard, message, &result);
+    message_reply(shard, message, &result);
 }
 
 // Notes an order to a child and its instances, which shard 0 carries out.
@@ -149,5 +149,5 @@ void child_methods_log(struct shard *shard, const struct message *message) {
         put_log(&result, shard, record, NULL, room);
     text_put(&result, "]}");
     memory_give(room);
-    message_answer(shard, message, &result);
+    message_reply(shard, message, &result);
 }

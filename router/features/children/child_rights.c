@@ -59,10 +59,11 @@ static bool is_same(const struct piece *piece, const struct capabilities *capabi
 // Returns the capabilities in the answer of a child's agent; type JSON_NONE: there are none to limit.
 static struct json_item offered_by(const struct child *child, const struct agent *agent) {
     struct json_item capabilities = {0};
-    bool is_known = agent && agent->answer && agent->registrant->connection == child->stub->connection_id;
+    bool is_known =
+        agent && agent->initialize_result && agent->registrant->connection == child->stub->connection_id;
     if (is_known && child->settings->protocol == CHILD_HERMES && !child->of)
-        capabilities = json_member((const uint8_t *)agent->answer->text, capabilities_span(agent->answer),
-                                   "capabilities");
+        capabilities = json_member((const uint8_t *)agent->initialize_result->text,
+                                   capabilities_span(agent->initialize_result), "capabilities");
     bool is_list = capabilities.type == JSON_OBJECT || capabilities.type == JSON_ARRAY;
     return is_list ? capabilities : (struct json_item){0};
 }
@@ -76,8 +77,8 @@ void child_rights_review(struct shard *shard, struct child *child) {
     if (!user || capabilities.type == JSON_NONE)
         return;
     assert(agent->child == child->record);
-    struct piece answer = {agent->answer->text, agent->answer->bytes};
-    struct piece now = {agent->answer->text + capabilities.value.at, capabilities.value.bytes};
+    struct piece answer = {agent->initialize_result->text, agent->initialize_result->bytes};
+    struct piece now = {agent->initialize_result->text + capabilities.value.at, capabilities.value.bytes};
     struct text filtered;
     text_init(&filtered);
     uint32_t rules = filter_message(child, user, &now, &filtered);

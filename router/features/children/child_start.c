@@ -105,9 +105,9 @@ static bool show_first(struct shard *shard, struct child *child) {
     if (!agent || !agent->child || agent->absent || !agent->resting || stand_in->orders)
         return true;
     struct piece now = {agent->capabilities->text, agent->capabilities->bytes}, answer;
-    if (agent->answer)
-        answer = (struct piece){agent->answer->text, agent->answer->bytes};
-    return child_register(shard, stand_in, &now, agent->answer ? &answer : NULL, false);
+    if (agent->initialize_result)
+        answer = (struct piece){agent->initialize_result->text, agent->initialize_result->bytes};
+    return child_register(shard, stand_in, &now, agent->initialize_result ? &answer : NULL, false);
 }
 
 void child_ready(struct shard *shard, struct child *child, const struct piece *capabilities,

@@ -79,7 +79,7 @@ static void answer_without_gate(struct shard *shard, const struct message *messa
     text_put(&result, "{\"checkpoint\":");
     text_string(&result, decision->checkpoint, decision->checkpoint_bytes);
     text_put(&result, ",\"applied\":false}");
-    message_answer(shard, message, &result);
+    message_reply(shard, message, &result);
 }
 
 // Refuses a decision if the journal can't be written. Returns whether the decision was refused.

@@ -455,7 +455,7 @@ static void the_budget_bounds_each_use(void **state) {
     for (unsigned use = 0; use < 3; use++) {
         while ((parcel = use == 0   ? parcel_share(&fixture.parcels, origin)
                          : use == 1 ? parcel_open(&fixture.parcels, &fixture.frame, &id, 1)
-                                    : parcel_open_answer(&fixture.parcels, &fixture.frame, &id))) {
+                                    : parcel_create_response(&fixture.parcels, &fixture.frame, &id))) {
             parcel->next = kept;
             kept = parcel;
             counts[use]++;
@@ -488,7 +488,7 @@ static void texts_are_within_the_budget(void **state) {
     struct fixture fixture;
     static const char id[10000];
     set_up(&fixture, "Content-Length: 8\r\n\r\n{\"id\":1}");
-    struct parcel *parcel = parcel_open_answer(&fixture.parcels, &fixture.frame, &(struct span){6, 1});
+    struct parcel *parcel = parcel_create_response(&fixture.parcels, &fixture.frame, &(struct span){6, 1});
     char *text = memory_take(sizeof id);
     parcel_drop(parcel_from_text(&fixture.parcels, memory_take(1), 1)); // one is at rest
     uint64_t before = fixture.budget.bytes;
