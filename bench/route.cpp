@@ -1,5 +1,5 @@
 // The route stage: all that core does for one request and its response, from the received bytes to the vectors that
-// would be sent. The steps are frame_scan, lookup_body, rules_route, pending_add, parcel_open and _fill, outbox_add and
+// would be sent. The steps are frame_scan, lookup_body, rules_route, pending_add, parcel_create_with_holes and _fill, outbox_add and
 // _gather, pending_find and _end. 16 requests lie side by side, as under load. One item is a request with its response.
 #include <benchmark/benchmark.h>
 

@@ -150,7 +150,7 @@ static bool request(struct route_stage *stage, uint32_t index) {
     wheel_arm(&stage->wheel, &pending->timer, 300000);
     stage->hub_ids[index] = pending_hub_id(&stage->pending, pending);
     char digits[20];
-    struct parcel *parcel = parcel_open(&stage->parcels, &frame, &id, 1);
+    struct parcel *parcel = parcel_create_with_holes(&stage->parcels, &frame, &id, 1);
     parcel_fill(parcel, &(struct piece){digits, text_digits(digits, stage->hub_ids[index])});
     parcel_encode(parcel, &wire_framed);
     outbox_add(&stage->to_agent, parcel);
@@ -177,7 +177,7 @@ static bool response(struct route_stage *stage, uint32_t index) {
     if (!json_number_whole(frame_body(&frame), lookup.value[KEY_ID], &hub_id))
         return false;
     struct pending *pending = pending_find(&stage->pending, hub_id);
-    struct parcel *parcel = parcel_open(&stage->parcels, &frame, &lookup.value[KEY_ID], 1);
+    struct parcel *parcel = parcel_create_with_holes(&stage->parcels, &frame, &lookup.value[KEY_ID], 1);
     if (!pending || pending->target != 1 ||
         !parcel_fill(parcel, &(struct piece){pending_id(pending), pending->id_bytes}))
         return false;

@@ -474,7 +474,7 @@ static bool tell_socket(struct secure *secure, struct io_event *event) {
     return true;
 }
 
-bool connection_opened(struct connection *connection, struct io_event *event) {
+bool connection_next_plaintext(struct connection *connection, struct io_event *event) {
     struct secure *secure = connection->secure;
     *event = (struct io_event){.kind = IO_RECEIVED, .more = true, .token = connection->token};
     return open_more(connection, event) || tell_final(secure, event) || tell_socket(secure, event);

@@ -111,13 +111,13 @@ bool connection_received(struct connection *connection, const struct io_event *e
 void connection_received_records(struct connection *connection, const struct io_event *event);
 // Keeps the arrival for later: the handshake has to wait for its turn.
 void connection_put_off(struct connection *connection);
-// Returns whether an arrival was put off. connection_opened must open that arrival in its turn.
+// Returns whether an arrival was put off. connection_next_plaintext must open that arrival in its turn.
 bool connection_waits(const struct connection *connection);
 // Makes the next plaintext event, for the memory that is wanted at this call. Returns false if there is none.
 // Results without bytes come once each. First comes the plaintext's end: -EBADMSG, an arrival can't be opened; -ENOMEM;
 // or 0, the peer's close_notify. Then comes the socket's end: 0 after one of these; -ECONNABORTED, the peer closed
 // without close_notify; or another -errno. -ENOBUFS is as with io_receive.
-bool connection_opened(struct connection *connection, struct io_event *event);
+bool connection_next_plaintext(struct connection *connection, struct io_event *event);
 // Returns whether the connection is plain, or the handshake is over.
 bool connection_established(const struct connection *connection);
 // Returns whether bytes wait to be sent that are not in the outbox: of the handshake, or an alert.

@@ -352,8 +352,8 @@ static struct parcel *open_holes(struct parcel_pool *pool, const struct frame *f
     return parcel;
 }
 
-struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
-                           unsigned count) {
+struct parcel *parcel_create_with_holes(struct parcel_pool *pool, const struct frame *frame,
+                                        const struct span *values, unsigned count) {
     return open_holes(pool, frame, values, count, BUDGET_MESSAGE);
 }
 

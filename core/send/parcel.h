@@ -194,8 +194,8 @@ bool frame_is_canonical(const struct frame *frame);
 // Makes a parcel of a body of which some values will be replaced: a hole for each of `values`, which are spans of
 // the body in rising order. parcel_fill must follow before the parcel is sent, and may follow on another shard. Returns
 // NULL without memory or room in the budget.
-struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
-                           unsigned count);
+struct parcel *parcel_create_with_holes(struct parcel_pool *pool, const struct frame *frame,
+                                        const struct span *values, unsigned count);
 // Makes the same for an answer, whose id will be replaced. An answer may take the last of the budget.
 struct parcel *parcel_create_response(struct parcel_pool *pool, const struct frame *frame,
                                       const struct span *id);

@@ -23,7 +23,7 @@ static struct parcel *parcel_of_event(struct shard *shard, const struct message 
     struct parcel *parcel;
     if (message_is_request(message)) {
         struct span id = lookup_id_member(&message->lookup, message->body);
-        parcel = parcel_open(&shard->parcels, message->frame, &id, 1);
+        parcel = parcel_create_with_holes(&shard->parcels, message->frame, &id, 1);
         if (parcel)
             parcel_fill(parcel, &(struct piece){"", 0}); // no text, no memory
     } else {

@@ -88,7 +88,7 @@ struct parcel *forward_without_id(struct shard *shard, const struct message *mes
     if (!lookup_has(&message->lookup, KEY_ID))
         return parcel_forward(&shard->parcels, message->frame);
     struct span member = lookup_id_member(&message->lookup, message->body);
-    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, &member, 1);
+    struct parcel *parcel = parcel_create_with_holes(&shard->parcels, message->frame, &member, 1);
     if (parcel && !parcel_fill(parcel, &(struct piece){"", 0})) {
         parcel_drop(parcel);
         parcel = NULL;
@@ -177,7 +177,8 @@ static struct parcel *parcel_with_splices(struct shard *shard, const struct mess
             add_splice(&splices, tokens->values[kind],
                        progress_token(splices.written[splices.count], hub_id, (enum pending_token)kind));
     }
-    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, splices.values, splices.count);
+    struct parcel *parcel =
+        parcel_create_with_holes(&shard->parcels, message->frame, splices.values, splices.count);
     if (parcel && !parcel_fill(parcel, splices.texts)) {
         parcel_drop(parcel);
         parcel = NULL;

@@ -108,7 +108,8 @@ bool progress_route(struct shard *shard, const struct message *message) {
     uint32_t to = hub_id_shard(report.hub_id);
     struct parcel *parcel = NULL;
     if (to < shard->hub->start_settings.shard_count)
-        parcel = parcel_open(&shard->parcels, message->frame, &message->lookup.value[report.key], 1);
+        parcel =
+            parcel_create_with_holes(&shard->parcels, message->frame, &message->lookup.value[report.key], 1);
     if (!parcel) {
         drop_one(shard,
                  to < shard->hub->start_settings.shard_count ? COUNT_DROP_NO_MEMORY

@@ -29,7 +29,7 @@ static struct parcel *translate(struct shard *shard, const struct message *messa
         texts[at] = (struct piece){"", 0};
         count++;
     }
-    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, values, count);
+    struct parcel *parcel = parcel_create_with_holes(&shard->parcels, message->frame, values, count);
     if (parcel && !parcel_fill(parcel, texts)) {
         parcel_drop(parcel);
         parcel = NULL;

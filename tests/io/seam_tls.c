@@ -28,7 +28,7 @@ struct world {
     size_t direct_bytes; // that are still wanted there
     uint8_t *heard;
     size_t heard_bytes;
-    int32_t ends[ENDS_MAX]; // as connection_opened tells them
+    int32_t ends[ENDS_MAX]; // as connection_next_plaintext tells them
     unsigned ends_count;
 
     pthread_t thread;
@@ -148,7 +148,7 @@ static void take_heard(struct world *world, const struct io_event *event) {
 }
 
 static void open_all(struct world *world) {
-    for (struct io_event event; connection_opened(&world->connection, &event);) {
+    for (struct io_event event; connection_next_plaintext(&world->connection, &event);) {
         if (connection_received(&world->connection, &event))
             take_heard(world, &event);
         else if (event.result != -ENOBUFS)

@@ -54,7 +54,7 @@ static uint32_t open_all(struct shard *shard, struct peer *peer, struct io_event
     uint32_t cut = 0;
     assert(connection->secure);
     shard->handshake_steps += !was_established;
-    while (!cut && peer->state != PEER_CLOSING && connection_opened(connection, event)) {
+    while (!cut && peer->state != PEER_CLOSING && connection_next_plaintext(connection, event)) {
         shard->read_fairness.cuts = cuts && event->buffer;
         cut = pass_on(shard, peer, event);
     }

@@ -138,7 +138,7 @@ static struct parcel *start_of(struct shard *shard, const struct hcs_entry *entr
     if (!entry->fields.is_generated)
         return parcel_forward(&shard->parcels, frame);
     struct span inner = {entry->frame.inside, 0};
-    struct parcel *parcel = parcel_open(&shard->parcels, frame, &inner, 1);
+    struct parcel *parcel = parcel_create_with_holes(&shard->parcels, frame, &inner, 1);
     if (!parcel)
         return NULL;
     size_t bytes = sizeof previous - 1;

@@ -186,7 +186,7 @@ static struct parcel *restored(struct shard *shard, const struct message *messag
     bool quoted = item->type == JSON_STRING && *own != '"';
     assert(bytes > 0 && item->value.bytes > 2 * (uint32_t)quoted);
     struct span value = {item->value.at + quoted, item->value.bytes - 2 * (uint32_t)quoted};
-    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, &value, 1);
+    struct parcel *parcel = parcel_create_with_holes(&shard->parcels, message->frame, &value, 1);
     if (!parcel || parcel_fill(parcel, &(struct piece){own, bytes}))
         return parcel;
     parcel_drop(parcel);

@@ -73,7 +73,8 @@ static void a_body_in_pieces_is_split(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fixture fixture;
         set_up_body(&fixture, "[\r1\n,\n2]");
-        struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, &(struct span){2, 1}, 1);
+        struct parcel *parcel =
+            parcel_create_with_holes(&fixture.parcels, &fixture.frame, &(struct span){2, 1}, 1);
         assert_true(fill(parcel, cases[i].text));
         assert_reads_on(parcel, &wire_sse, cases[i].lines);
         parcel_drop(parcel);
@@ -203,7 +204,8 @@ static void a_head_of_its_own_stands_before_the_body(void **state) {
         memset(head, 'h', bytes);
         head[bytes] = 0;
         set_up_body(&fixture, "[\n1]");
-        struct parcel *one = parcel_open(&fixture.parcels, &fixture.frame, &(struct span){2, 1}, 1);
+        struct parcel *one =
+            parcel_create_with_holes(&fixture.parcels, &fixture.frame, &(struct span){2, 1}, 1);
         assert_true(fill(one, "23"));
         assert_true(parcel_set_head(one, head, bytes));
         struct parcel *origin = parcel_forward(&fixture.parcels, &fixture.frame);

@@ -58,7 +58,7 @@ static void compare_with_parcels(const struct wire_line *added) {
                 struct span id = set_up_frame(&fixture, "", at, lengths[which]);
                 struct piece piece = {texts[text], strlen(texts[text])};
                 fixture.frame.added = added;
-                struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, &id, 1),
+                struct parcel *parcel = parcel_create_with_holes(&fixture.parcels, &fixture.frame, &id, 1),
                               *pack = pack_create(&fixture.parcels, &fixture.buffers);
                 assert_true(parcel_fill(parcel, &piece));
                 parcel_encode(parcel, &wire_framed);
@@ -202,7 +202,8 @@ static void add(struct model *model, bool as_parcel) {
                      outbox_pack(&model->outbox, &model->fixture.parcels, &model->fixture.buffers,
                                  &model->fixture.frame, id, text, model->next, NULL);
     if (!is_packed) {
-        struct parcel *parcel = parcel_open(&model->fixture.parcels, &model->fixture.frame, &id, 1);
+        struct parcel *parcel =
+            parcel_create_with_holes(&model->fixture.parcels, &model->fixture.frame, &id, 1);
         assert_true(parcel && parcel_fill(parcel, &text));
         parcel_encode(parcel, &wire_framed);
         parcel->hub_id = model->next;

@@ -67,7 +67,8 @@ static void a_value_is_spliced(void **state) {
     for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
         struct fixture fixture;
         set_up(&fixture, table[index].in);
-        struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, &table[index].id, 1);
+        struct parcel *parcel =
+            parcel_create_with_holes(&fixture.parcels, &fixture.frame, &table[index].id, 1);
         assert_int_equal(parcel->hole_count, 1);
         assert_true(fill(parcel, table[index].with));
         assert_reads(parcel, table[index].out);
@@ -95,7 +96,7 @@ static void a_line_of_the_hubs_is_added(void **state) {
         set_up(&fixture, table[index / 2].in);
         fixture.frame.added = &added;
         struct span id = {6, 1};
-        struct parcel *parcel = spliced ? parcel_open(&fixture.parcels, &fixture.frame, &id, 1)
+        struct parcel *parcel = spliced ? parcel_create_with_holes(&fixture.parcels, &fixture.frame, &id, 1)
                                         : parcel_forward(&fixture.parcels, &fixture.frame);
         if (spliced)
             assert_true(fill(parcel, "77"));
@@ -150,7 +151,8 @@ static void a_value_of_any_length_fits(void **state) {
         memset(id, 'i', bytes);
         id[bytes] = '\0';
         set_up(&fixture, "Content-Length: 8\r\n\r\n{\"id\":1}");
-        struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1);
+        struct parcel *parcel =
+            parcel_create_with_holes(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1);
         assert_true(parcel_fill(parcel, &(struct piece){id, bytes}));
         memset(id, '!', bytes); // the parcel has its own
         snprintf(expected, sizeof expected, "Content-Length: %zu\r\n\r\n{\"id\":", 7 + bytes);
@@ -196,8 +198,8 @@ static void several_values_are_spliced_and_cut(void **state) {
         set_up(&fixture, table[index].in);
         for (unsigned which = 0; which < table[index].count; which++)
             texts[which] = (struct piece){table[index].texts[which], strlen(table[index].texts[which])};
-        struct parcel *parcel =
-            parcel_open(&fixture.parcels, &fixture.frame, table[index].values, table[index].count);
+        struct parcel *parcel = parcel_create_with_holes(&fixture.parcels, &fixture.frame,
+                                                         table[index].values, table[index].count);
         assert_true(parcel_fill(parcel, texts));
         assert_reads(parcel, table[index].out);
         parcel_drop(parcel);
@@ -214,7 +216,7 @@ static void a_member_of_a_batch_is_a_frame(void **state) {
     member.body = (struct span){fixture.frame.body.at + 1, 8};
     struct parcel *whole = parcel_forward(&fixture.parcels, &member);
     assert_reads(whole, "Content-Length: 8\r\nA: b\r\n\r\n{\"id\":1}");
-    struct parcel *spliced = parcel_open(&fixture.parcels, &member, &(struct span){6, 1}, 1);
+    struct parcel *spliced = parcel_create_with_holes(&fixture.parcels, &member, &(struct span){6, 1}, 1);
     assert_true(fill(spliced, "77"));
     assert_reads(spliced, "Content-Length: 9\r\nA: b\r\n\r\n{\"id\":77}");
     parcel_drop(whole);
@@ -229,7 +231,7 @@ static void a_block_becomes_the_parcels_own(void **state) {
     set_up(&fixture, "A: b\r\nContent-Length: 15\r\nC: d\r\n\r\n[{\"id\":1},22,3]");
     struct frame member = fixture.frame;
     member.body = (struct span){fixture.frame.body.at + 1, 8};
-    struct parcel *parcel = parcel_open(&fixture.parcels, &member, &(struct span){6, 1}, 1);
+    struct parcel *parcel = parcel_create_with_holes(&fixture.parcels, &member, &(struct span){6, 1}, 1);
     assert_true(fill(parcel, "77"));
     memory_fail_after(0);
     assert_false(parcel_copy_block(parcel));
@@ -254,7 +256,8 @@ static void bodies_become_an_array(void **state) {
     for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
         struct fixture fixture;
         set_up(&fixture, "Content-Length: 15\r\nA: b\r\n\r\n{\"id\":1,\n\"a\":1}");
-        struct parcel *first = parcel_open(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1);
+        struct parcel *first =
+            parcel_create_with_holes(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1);
         assert_true(fill(first, "77"));
         char *text = memory_take(7);
         memcpy(text, "{\"b\":2}", 7);
@@ -305,7 +308,7 @@ static void a_line_becomes_a_frame(void **state) {
     struct frame frame = frame_at(fixture.buffer, 0, &line);
     struct parcel *whole = parcel_forward(&fixture.parcels, &frame);
     assert_reads(whole, "Content-Length: 8\r\n\r\n{\"id\":1}");
-    struct parcel *spliced = parcel_open(&fixture.parcels, &frame, &(struct span){6, 1}, 1);
+    struct parcel *spliced = parcel_create_with_holes(&fixture.parcels, &frame, &(struct span){6, 1}, 1);
     assert_true(fill(spliced, "123"));
     assert_reads_on(spliced, &wire_lines, "{\"id\":123}\n");
     parcel_drop(whole);
@@ -426,10 +429,11 @@ static void without_memory_nothing_is_kept(void **state) {
     set_up(&fixture, "Content-Length: 8\r\n\r\n{\"id\":1}");
     memory_fail_after(0);
     assert_null(parcel_forward(&fixture.parcels, &fixture.frame));
-    assert_null(parcel_open(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1));
+    assert_null(parcel_create_with_holes(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1));
     assert_null(parcel_from_text(&fixture.parcels, text, 3));
     memory_fail_after(1);
-    struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1);
+    struct parcel *parcel =
+        parcel_create_with_holes(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1);
     assert_false(parcel_fill(parcel, &(struct piece){id, sizeof id}));
     assert_true(fill(parcel, "5")); // it is as it was, and another text may fit
     assert_reads(parcel, "Content-Length: 8\r\n\r\n{\"id\":5}");
@@ -454,7 +458,7 @@ static void the_budget_bounds_each_use(void **state) {
     budget->bytes_max = max;
     for (unsigned use = 0; use < 3; use++) {
         while ((parcel = use == 0   ? parcel_share(&fixture.parcels, origin)
-                         : use == 1 ? parcel_open(&fixture.parcels, &fixture.frame, &id, 1)
+                         : use == 1 ? parcel_create_with_holes(&fixture.parcels, &fixture.frame, &id, 1)
                                     : parcel_create_response(&fixture.parcels, &fixture.frame, &id))) {
             parcel->next = kept;
             kept = parcel;
