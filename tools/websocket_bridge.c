@@ -103,10 +103,10 @@ static void put_line(struct websocket_bridge *bridge, uint8_t *body, uint32_t co
 
 static void take_aside(struct websocket_bridge *bridge, const uint8_t *unit) {
     struct bridge_socket *hub = &bridge->bridge.hub;
-    const uint8_t *payload = unit + bridge->hub_unit.aside_at;
+    const uint8_t *payload = unit + bridge->hub_unit.control_at;
     switch (websocket_aside(&bridge->hub_unit)) {
     case WEBSOCKET_PING:
-        put_frame(bridge, WEBSOCKET_PONG, payload, bridge->hub_unit.aside_bytes);
+        put_frame(bridge, WEBSOCKET_PONG, payload, bridge->hub_unit.control_bytes);
         break;
     case WEBSOCKET_PONG:
         if (bridge->asked_last) {
@@ -114,7 +114,7 @@ static void take_aside(struct websocket_bridge *bridge, const uint8_t *unit) {
         }
         break;
     default: // answers the hub's close with the same bytes
-        put_close(bridge, payload, bridge->hub_unit.aside_bytes);
+        put_close(bridge, payload, bridge->hub_unit.control_bytes);
         hub->ended = true;
         break;
     }
@@ -126,7 +126,7 @@ static void take_messages(struct websocket_bridge *bridge) {
         uint8_t *unit = (uint8_t *)hub->in.bytes + hub->at;
         enum unit_result result =
             websocket_client_scan(&bridge->hub_unit, unit, hub->in.length - hub->at, &limits);
-        if (result == UNIT_ASIDE) {
+        if (result == UNIT_CONTROL) {
             take_aside(bridge, unit);
             continue;
         }

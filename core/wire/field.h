@@ -199,7 +199,7 @@ struct fields_wire {
 
 static inline void fields_refuse(struct unit *unit, const struct fields_wire *wire, enum unit_fault fault,
                                  uint32_t at) {
-    assert(fault > UNIT_FAULT_NONE && fault < UNIT_FAULTS_COUNT && !unit->sized);
+    assert(fault > UNIT_FAULT_NONE && fault < UNIT_FAULTS_COUNT && !unit->length_known);
     unit->state = wire->refused;
     unit->fault = fault;
     unit->fault_at = at;

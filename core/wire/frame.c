@@ -145,7 +145,7 @@ static void check_line(struct unit *unit, const uint8_t *frame, uint32_t line_en
 static void begin_body(struct unit *unit, uint32_t at) {
     assert(unit->body_bytes > 0 && unit->seen & 1u << FIELD_LENGTH);
     unit->state = IN_BODY;
-    unit->sized = true;
+    unit->length_known = true;
     unit->body_at = at;
     unit->bytes = at + unit->body_bytes;
 }
@@ -211,7 +211,7 @@ static __attribute__((noinline)) enum unit_result scan_any(struct unit *unit, co
     }
     if (unit->state == REFUSED)
         return UNIT_BAD;
-    if (!unit->sized)
+    if (!unit->length_known)
         return UNIT_OPEN;
     return bytes < unit->bytes ? UNIT_PARTIAL : UNIT_WHOLE;
 }

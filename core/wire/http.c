@@ -218,13 +218,13 @@ static void end_head(struct unit *unit, const uint8_t *bytes, uint32_t at) {
     if (is_1_0(unit, bytes)) // HTTP/1.0 has no Expect
         unit->seen &= (uint8_t) ~(1u << FIELD_EXPECT);
     unit->length_line_at = 0;
-    unit->matters = true;
+    unit->counts_without_body = true;
     if (has_seen(unit, FIELD_CODING)) {
         http_chunks_begin(unit, at);
         return;
     }
     unit->state = HTTP_SIZED;
-    unit->sized = true;
+    unit->length_known = true;
     unit->body_at = at;
     unit->bytes = at + unit->body_bytes;
 }
@@ -338,8 +338,8 @@ enum unit_result http_scan(struct unit *unit, uint8_t *bytes, size_t count,
     if (unit->state == HTTP_REFUSED)
         return UNIT_BAD;
     if (in_head && unit->body_at == count && http_head_waits(unit))
-        return UNIT_ASIDE;
-    if (!unit->sized)
+        return UNIT_CONTROL;
+    if (!unit->length_known)
         return UNIT_OPEN;
     return count < unit->bytes ? UNIT_PARTIAL : UNIT_WHOLE;
 }
@@ -392,14 +392,14 @@ enum chunk_state {
 };
 
 static void chunks_refuse(struct unit *unit, enum unit_fault fault) {
-    assert(fault > UNIT_FAULT_NONE && fault < UNIT_FAULTS_COUNT && !unit->sized);
+    assert(fault > UNIT_FAULT_NONE && fault < UNIT_FAULTS_COUNT && !unit->length_known);
     unit->state = HTTP_REFUSED;
     unit->fault = fault;
     unit->fault_at = unit->body_at + unit->body_bytes;
 }
 
 void http_chunks_begin(struct unit *unit, uint32_t at) {
-    assert(unit->body_bytes == 0 && !unit->sized);
+    assert(unit->body_bytes == 0 && !unit->length_known);
     unit->state = IN_SIZE;
     unit->body_at = at;
     unit->line_at = unit->colon_at = 0;
@@ -473,7 +473,7 @@ static void end_body(struct unit *unit, uint8_t byte, uint32_t at) {
     expect(unit, byte, '\n', HTTP_SIZED, UNIT_FAULT_LINE_END);
     if (unit->state != HTTP_SIZED)
         return;
-    unit->sized = true;
+    unit->length_known = true;
     unit->bytes = at + 1;
 }
 

@@ -24,9 +24,9 @@ enum { HTTP_LINE_BYTES_MAX = 8 * 1024, HTTP_CHUNK_LINE_BYTES_MAX = 1024 };
 enum { HTTP_CHUNKS = 16, HTTP_SIZED = 32, HTTP_REFUSED };
 
 // Scans on in the request that starts at `bytes`, of which `count` have come: the same bytes as at the last call, as
-// that call left them, and perhaps more. Returns UNIT_ASIDE when the head is whole, has Expect: 100-continue (RFC 9110
-// section 10.1.1), and nothing of the body has come. A chunked body is UNIT_OPEN to its end; its head is whole when
-// body_at is set. A request without a body matters, too.
+// that call left them, and perhaps more. Returns UNIT_CONTROL when the head is whole, has Expect: 100-continue (RFC
+// 9110 section 10.1.1), and nothing of the body has come. A chunked body is UNIT_OPEN to its end; its head is whole
+// when body_at is set. A request without a body matters, too.
 enum unit_result http_scan(struct unit *unit, uint8_t *bytes, size_t count, const struct unit_limits *limits);
 // Returns the most bytes that a request can have while its length isn't known. The caller must remove dead bytes after
 // each arrival.

@@ -89,7 +89,7 @@ static void end_head(struct unit *unit, const uint8_t *bytes, uint32_t at) {
     unit->body_at = at;
     unit->body_bytes = ends && !has_no_body(answer->status) ? unit->bytes : 0;
     unit->state = ends ? HTTP_SIZED : TO_THE_END;
-    unit->sized = ends;
+    unit->length_known = ends;
     unit->bytes = at + unit->body_bytes;
 }
 
@@ -176,7 +176,7 @@ enum http_answer_step http_answer_scan(struct http_answer *answer, uint8_t *byte
     }
     if (unit->state == HTTP_REFUSED)
         return HTTP_ANSWER_BAD;
-    if (unit->sized && count >= unit->bytes)
+    if (unit->length_known && count >= unit->bytes)
         return HTTP_ANSWER_WHOLE;
     return has_ended ? HTTP_ANSWER_BAD : HTTP_ANSWER_OPEN;
 }
@@ -203,7 +203,7 @@ uint32_t http_answer_discard(struct http_answer *answer, uint8_t *bytes, uint32_
         return count;
     memmove(bytes + body.at, bytes + from, count - from);
     unit->body_bytes -= body.bytes;
-    if (unit->sized)
+    if (unit->length_known)
         unit->bytes -= gap;
     if (unit->at > body.at)
         unit->at = unit->at >= from ? unit->at - gap : body.at;

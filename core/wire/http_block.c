@@ -54,7 +54,7 @@ static uint32_t gather(uint8_t *bytes, uint32_t end) {
 // Relies on room in the head: the request line and Host take more bytes than the new Content-Length line needs, even if
 // the head had Transfer-Encoding instead.
 uint32_t http_make_framed(uint8_t *bytes, struct unit *unit) {
-    assert(unit->sized && unit->body_bytes > 0 && !unit->canonical && unit->length_line_bytes == 0);
+    assert(unit->length_known && unit->body_bytes > 0 && !unit->canonical && unit->length_line_bytes == 0);
     char length_line[WIRE_HEAD_BYTES_MAX];
     uint32_t length_bytes = (uint32_t)frame_length_line(length_line, unit->body_bytes);
     uint32_t fields_bytes = gather(bytes, unit->body_at), fields_at = unit->body_at - 2 - fields_bytes;

@@ -11,7 +11,7 @@ static bool is_blank(const uint8_t *bytes, uint32_t count) {
 }
 
 static enum unit_result refuse_line(struct unit *unit, enum unit_fault fault, uint32_t at) {
-    assert(!unit->sized);
+    assert(!unit->length_known);
     unit->fault = fault;
     unit->fault_at = at;
     return UNIT_BAD;
@@ -34,7 +34,7 @@ static enum unit_result close_line(struct unit *unit, const uint8_t *line, uint3
         bytes--;
     if (is_http(line, bytes))
         return refuse_line(unit, UNIT_FAULT_HTTP, 0);
-    unit->sized = true;
+    unit->length_known = true;
     unit->bytes = whole;
     unit->body_bytes = is_blank(line, bytes) ? 0 : bytes;
     assert(unit->body_bytes <= unit->bytes);
@@ -54,7 +54,7 @@ static const uint8_t *find_feed(const struct unit *unit, const uint8_t *line, ui
 enum unit_result lines_scan(struct unit *unit, const uint8_t *line, size_t bytes,
                             const struct unit_limits *limits) {
     assert(bytes >= unit->at);
-    if (unit->sized)
+    if (unit->length_known)
         return UNIT_WHOLE;
     if (unit->fault)
         return UNIT_BAD;
@@ -70,7 +70,7 @@ enum unit_result lines_scan(struct unit *unit, const uint8_t *line, size_t bytes
 }
 
 enum unit_result lines_end(struct unit *unit, const uint8_t *line, size_t bytes) {
-    assert(!unit->sized && bytes >= unit->at);
+    assert(!unit->length_known && bytes >= unit->at);
     return close_line(unit, line, (uint32_t)bytes, (uint32_t)bytes);
 }
 

@@ -117,7 +117,7 @@ static void note_line(struct unit *unit, const struct line *line, uint32_t count
 static enum unit_result check_nats_line(struct unit *unit, const uint8_t *bytes, uint32_t count) {
     struct line line;
     uint32_t headers = 0, all = 0;
-    assert(!unit->sized && count < NATS_LINE_BYTES_MAX);
+    assert(!unit->length_known && count < NATS_LINE_BYTES_MAX);
     take_apart(bytes, count, &line);
     if (line.verb == NATS_VERBS)
         return refuse_nats(unit, UNIT_FAULT_NATS, 0);
@@ -126,7 +126,7 @@ static enum unit_result check_nats_line(struct unit *unit, const uint8_t *bytes,
         return refuse_nats(unit, UNIT_FAULT_NATS, 0);
     if (all > NATS_PAYLOAD_BYTES_MAX)
         return refuse_nats(unit, UNIT_FAULT_BODY_TOO_LARGE, 0);
-    unit->sized = unit->matters = true;
+    unit->length_known = unit->counts_without_body = true;
     unit->body_at = count + 2 + headers;
     unit->body_bytes = all - headers;
     unit->bytes = count + 2 + (has_payload ? all + 2 : 0);
@@ -137,10 +137,10 @@ static enum unit_result check_nats_line(struct unit *unit, const uint8_t *bytes,
 enum unit_result nats_scan(struct unit *unit, const uint8_t *bytes, size_t count,
                            const struct unit_limits *limits) {
     (void)limits;
-    assert(count >= unit->at || unit->sized);
+    assert(count >= unit->at || unit->length_known);
     if (unit->fault)
         return UNIT_BAD;
-    if (!unit->sized) {
+    if (!unit->length_known) {
         uint32_t end = count < NATS_LINE_BYTES_MAX ? (uint32_t)count : NATS_LINE_BYTES_MAX;
         const uint8_t *feed = memchr(bytes + unit->at, '\n', end - unit->at);
         unit->at = end;
@@ -168,7 +168,7 @@ uint32_t nats_open_max(const struct unit_limits *limits) {
 
 void nats_read(const uint8_t *bytes, const struct unit *unit, struct nats_message *out) {
     uint32_t end = unit->line_bytes;
-    assert(unit->sized && unit->verb < NATS_VERBS && bytes[end] == '\r');
+    assert(unit->length_known && unit->verb < NATS_VERBS && bytes[end] == '\r');
     *out = (struct nats_message){.verb = (enum nats_verb)unit->verb};
     if (verbs[out->verb].has_argument) {
         struct line line;

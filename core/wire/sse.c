@@ -8,7 +8,7 @@ enum unit_result sse_scan(struct unit *unit, uint8_t *bytes, size_t count, const
     (void)limits;
     if (count == 0)
         return UNIT_OPEN;
-    unit->sized = true;
+    unit->length_known = true;
     unit->bytes = (uint32_t)count;
     return UNIT_WHOLE;
 }

@@ -19,8 +19,8 @@ enum unit_result {
     UNIT_OPEN,    // no fault so far; the length isn't known yet
     UNIT_PARTIAL, // the length is known, and not all bytes have come
     UNIT_WHOLE,   // the first unit.bytes bytes are one unit
-    // A control frame or an expectation came that must be answered before the unit's end: see aside_at
-    UNIT_ASIDE,
+    // A control frame or an expectation came that must be answered before the unit's end: see control_at
+    UNIT_CONTROL,
     UNIT_BAD, // see fault and fault_at; the connection can't be used any more
 };
 
@@ -96,17 +96,17 @@ static inline bool directives_is_bad(const struct directives *directives) {
 
 // Zero bytes are a unit of which nothing has come.
 struct unit {
-    bool sized : 1;            // the length is known: all fields below are valid, up to `fault`
-    bool matters : 1;          // the unit counts even without a body: it isn't an empty line or the like
-    bool canonical : 1;        // the Content-Length line is first and reads exactly
-                               // "Content-Length: <digits without leading zero>\r\n"
-    bool names_user : 1;       // the unit has Patchbay-User, a field that the hub alone may set
-    bool skipped : 1;          // the unit was refused, and its rest is dropped, up to a line feed
-    enum unit_fault fault : 8; // after UNIT_BAD
-    uint8_t state;             // for the scanner alone, as `seen` and the last three fields
-    uint8_t seen;              // which of the fields that may occur once have occurred
-    uint32_t bytes;            // of envelope and body together
-    uint32_t body_at;          // offset from the unit's start
+    bool length_known : 1;        // the length is known: all fields below are valid, up to `fault`
+    bool counts_without_body : 1; // the unit counts even without a body: it isn't an empty line or the like
+    bool canonical : 1;           // the Content-Length line is first and reads exactly
+                                  // "Content-Length: <digits without leading zero>\r\n"
+    bool names_user : 1;          // the unit has Patchbay-User, a field that the hub alone may set
+    bool skipped : 1;             // the unit was refused, and its rest is dropped, up to a line feed
+    enum unit_fault fault : 8;    // after UNIT_BAD
+    uint8_t state;                // for the scanner alone, as `seen` and the last three fields
+    uint8_t seen;                 // which of the fields that may occur once have occurred
+    uint32_t bytes;               // of envelope and body together
+    uint32_t body_at;             // offset from the unit's start
     uint32_t body_bytes;
     struct directives directives;
     union {
@@ -122,8 +122,8 @@ struct unit {
             uint16_t reply_at, reply_bytes;
         };
         struct {
-            uint32_t aside_at; // after UNIT_ASIDE: offset from the unit's start
-            uint32_t aside_bytes;
+            uint32_t control_at; // after UNIT_CONTROL: offset from the unit's start
+            uint32_t control_bytes;
         };
     };
     uint32_t fault_at; // offset from the unit's start

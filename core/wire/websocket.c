@@ -32,7 +32,7 @@ struct header {
 static void websocket_refuse(struct unit *unit, enum unit_fault fault, uint32_t at) {
     assert(fault > UNIT_FAULT_NONE && fault < UNIT_FAULTS_COUNT);
     unit->state = REFUSED;
-    unit->sized = false;
+    unit->length_known = false;
     unit->fault = fault;
     unit->fault_at = at;
 }
@@ -151,7 +151,7 @@ static void begin_payload(struct unit *unit, const struct header *header, const 
     unit->seen |= IN_MESSAGE;
     if (!header->last)
         return;
-    unit->sized = true;
+    unit->length_known = true;
     unit->bytes = unit->at + payload_bytes;
     unit->body_bytes += payload_bytes;
 }
@@ -160,24 +160,24 @@ static void begin_payload(struct unit *unit, const struct header *header, const 
 // come, too.
 static void take_payload(struct unit *unit, uint8_t *bytes, size_t count) {
     uint32_t come = count - unit->at < unit->left ? (uint32_t)(count - unit->at) : unit->left;
-    uint32_t to = unit->body_at + unit->body_bytes - (unit->sized ? unit->left : 0);
+    uint32_t to = unit->body_at + unit->body_bytes - (unit->length_known ? unit->left : 0);
     assert(to <= unit->at && unit->at + come <= count);
     if (!websocket_mask_off(bytes + to, bytes + unit->at, come, unit->mask))
         unit->seen |= NOT_ASCII;
     unit->at += come;
     unit->left -= come;
-    if (!unit->sized)
+    if (!unit->length_known)
         unit->body_bytes += come;
 }
 
 static enum unit_result close_message(struct unit *unit, const uint8_t *bytes) {
-    assert(unit->sized && unit->at == unit->bytes && unit->body_at + unit->body_bytes <= unit->bytes);
+    assert(unit->length_known && unit->at == unit->bytes && unit->body_at + unit->body_bytes <= unit->bytes);
     if ((unit->seen & NOT_ASCII) && !simdjson_utf8(bytes + unit->body_at, unit->body_bytes)) {
         websocket_refuse(unit, UNIT_FAULT_WEBSOCKET_UTF8, unit->body_at);
         return UNIT_BAD;
     }
     unit->seen &= (uint8_t)~NOT_ASCII; // the UTF-8 has been judged
-    unit->matters = unit->seen & IN_MESSAGE;
+    unit->counts_without_body = unit->seen & IN_MESSAGE;
     return UNIT_WHOLE;
 }
 
@@ -185,7 +185,7 @@ static enum unit_result close_message(struct unit *unit, const uint8_t *bytes) {
 static void close_alone(struct unit *unit) {
     assert(unit->body_bytes == 0 && unit->left == 0);
     unit->state = IN_PAYLOAD;
-    unit->sized = true;
+    unit->length_known = true;
     unit->bytes = unit->at;
 }
 
@@ -202,19 +202,19 @@ static enum unit_result take_control(struct unit *unit, const struct header *hea
         websocket_refuse(unit, fault, at);
         return UNIT_BAD;
     }
-    unit->aside_at = at;
-    unit->aside_bytes = payload_bytes;
+    unit->control_at = at;
+    unit->control_bytes = payload_bytes;
     unit->seen = (uint8_t)((unit->seen & ~OPCODE) | header->opcode);
     unit->at = at + payload_bytes;
     if (!(unit->seen & IN_MESSAGE))
         close_alone(unit);
-    return UNIT_ASIDE;
+    return UNIT_CONTROL;
 }
 
 enum unit_result websocket_scan(struct unit *unit, uint8_t *bytes, size_t count,
                                 const struct unit_limits *limits) {
     assert(count >= unit->at);
-    unit->aside_at = unit->aside_bytes = 0;
+    unit->control_at = unit->control_bytes = 0;
     while (unit->state != REFUSED) {
         if (unit->state == AT_FRAME) {
             struct header header;
@@ -228,7 +228,7 @@ enum unit_result websocket_scan(struct unit *unit, uint8_t *bytes, size_t count,
             begin_payload(unit, &header, bytes);
         }
         take_payload(unit, bytes, count);
-        if (unit->sized)
+        if (unit->length_known)
             return unit->left ? UNIT_PARTIAL : close_message(unit, bytes);
         if (unit->left)
             break;

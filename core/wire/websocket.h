@@ -2,8 +2,8 @@
 // in fragments, with control frames between the fragments. Each byte of a payload is unmasked once, in place, and moved
 // down over the headers before it, so that the body is contiguous.
 //
-// The scan returns UNIT_ASIDE when a control frame is whole, and its payload is at aside_at. A control frame that isn't
-// between fragments is a unit by itself, without a body: UNIT_WHOLE follows.
+// The scan returns UNIT_CONTROL when a control frame is whole, and its payload is at control_at. A control frame that
+// isn't between fragments is a unit by itself, without a body: UNIT_WHOLE follows.
 //
 // A frame's length is judged when its header has come, before memory is taken for the payload: no message may be over
 // body_bytes_max, in any number of fragments. A message's UTF-8 is judged when the message is whole.
@@ -52,7 +52,7 @@ enum unit_result websocket_client_scan(struct unit *unit, uint8_t *bytes, size_t
 // Returns the most bytes that a unit can have while its length isn't known. The caller must close the unit's gap after
 // each arrival.
 uint32_t websocket_open_max(const struct unit_limits *limits);
-// Returns the control frame for which the last scan returned UNIT_ASIDE: a close, a ping or a pong. A close's payload
+// Returns the control frame for which the last scan returned UNIT_CONTROL: a close, a ping or a pong. A close's payload
 // is valid.
 enum websocket_opcode websocket_aside(const struct unit *unit);
 

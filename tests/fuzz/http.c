@@ -409,13 +409,13 @@ static void tell_framed(struct story *story, struct reader *reader, const struct
 static enum unit_result scan(struct reader *reader, struct story *story, const struct input *input) {
     struct unit *unit = &reader->unit;
     enum unit_result result = http_scan(unit, reader->bytes, reader->count, &input->limits);
-    require(result != UNIT_OPEN || (!unit->sized && unit->at == reader->count));
-    require(result != UNIT_PARTIAL || (unit->sized && unit->bytes > reader->count));
-    require(result != UNIT_ASIDE || (unit->body_at == reader->count && unit->aside_bytes == 0));
+    require(result != UNIT_OPEN || (!unit->length_known && unit->at == reader->count));
+    require(result != UNIT_PARTIAL || (unit->length_known && unit->bytes > reader->count));
+    require(result != UNIT_CONTROL || (unit->body_at == reader->count && unit->control_bytes == 0));
     if (result != UNIT_WHOLE)
         return result;
     uint32_t bytes = unit->bytes;
-    require(unit->sized && unit->matters && bytes <= reader->count && !unit->fault);
+    require(unit->length_known && unit->counts_without_body && bytes <= reader->count && !unit->fault);
     require(unit->body_at + unit->body_bytes <= bytes && !unit->length_line_bytes);
     tell_head(story, reader->bytes, unit);
     if (unit->body_bytes)
@@ -438,7 +438,7 @@ static struct story read_all(struct input *input, bool cut, bool close) {
         at += count;
         do {
             result = scan(&reader, &story, input);
-        } while (result == UNIT_ASIDE || (result == UNIT_WHOLE && reader.count));
+        } while (result == UNIT_CONTROL || (result == UNIT_WHOLE && reader.count));
         if (result == UNIT_OPEN && close) {
             close_gap(&reader);
             require(reader.count < http_open_max(&input->limits));

@@ -82,7 +82,7 @@ static struct line scan_line(struct input *input, size_t at, size_t *come, bool 
         enum unit_result result = scan_copy(&unit, text, *come, &input->limits, false);
         bool all = *come == input->bytes - at;
         if (result == UNIT_OPEN)
-            require(*come < lines_open_max(&input->limits) && !unit.sized);
+            require(*come < lines_open_max(&input->limits) && !unit.length_known);
         if (result == UNIT_OPEN && all)
             result = scan_copy(&unit, text, *come, &input->limits, true);
         if (result == UNIT_OPEN) {
@@ -96,7 +96,7 @@ static struct line scan_line(struct input *input, size_t at, size_t *come, bool 
             require(scan_copy(&unit, text, *come, &input->limits, false) == UNIT_BAD);
             return (struct line){.too_long = !http, .http = http};
         }
-        require(result == UNIT_WHOLE && unit.sized && unit.bytes > 0 && unit.bytes <= *come);
+        require(result == UNIT_WHOLE && unit.length_known && unit.bytes > 0 && unit.bytes <= *come);
         require(unit.body_at == 0 && unit.fault == UNIT_FAULT_NONE && !unit.canonical);
         require(scan_copy(&unit, text, *come, &input->limits, false) == UNIT_WHOLE);
         return (struct line){.end = at + unit.bytes, .body_bytes = unit.body_bytes};

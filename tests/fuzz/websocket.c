@@ -216,15 +216,17 @@ static void close_gap(struct reader *reader) {
 static enum unit_result scan(struct reader *reader, struct story *story, const struct input *input) {
     enum unit_result result = scan_side(&reader->unit, reader->bytes, reader->count, input);
     const struct unit *unit = &reader->unit;
-    require(unit->sized ==
-            (result == UNIT_PARTIAL || result == UNIT_WHOLE || (result == UNIT_ASIDE && unit->sized)));
-    if (result == UNIT_ASIDE) {
-        require(unit->aside_at + unit->aside_bytes <= reader->count);
-        tell(story, (char)('0' + websocket_aside(unit)), reader->bytes + unit->aside_at, unit->aside_bytes);
+    require(unit->length_known == (result == UNIT_PARTIAL || result == UNIT_WHOLE ||
+                                   (result == UNIT_CONTROL && unit->length_known)));
+    if (result == UNIT_CONTROL) {
+        require(unit->control_at + unit->control_bytes <= reader->count);
+        tell(story, (char)('0' + websocket_aside(unit)), reader->bytes + unit->control_at,
+             unit->control_bytes);
     } else if (result == UNIT_WHOLE) {
         require(unit->bytes > 0 && unit->bytes <= reader->count && !unit->length_line_bytes);
-        require(unit->body_at + unit->body_bytes <= unit->bytes && unit->matters >= (unit->body_bytes > 0));
-        if (unit->matters)
+        require(unit->body_at + unit->body_bytes <= unit->bytes &&
+                unit->counts_without_body >= (unit->body_bytes > 0));
+        if (unit->counts_without_body)
             tell(story, 'T', reader->bytes + unit->body_at, unit->body_bytes);
         place(reader, NULL, 0, unit->bytes);
         unit_begin(&reader->unit);
@@ -246,7 +248,7 @@ static struct story read_all(struct input *input, bool cut, bool close) {
         at += count;
         do {
             result = scan(&reader, &story, input);
-        } while (result == UNIT_WHOLE || result == UNIT_ASIDE);
+        } while (result == UNIT_WHOLE || result == UNIT_CONTROL);
         if (result == UNIT_OPEN && close)
             close_gap(&reader);
         if (result == UNIT_OPEN && close && input->limits.body_bytes_max < UINT32_MAX / 2)

@@ -27,7 +27,7 @@ static bool move_to(const struct shard *shard, struct peer *peer, struct buffer 
 // Room for all of the frame, whose header block is whole.
 static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
     uint32_t bytes = peer->unit.bytes;
-    assert(peer->unit.sized && bytes >= peer->partial_bytes);
+    assert(peer->unit.length_known && bytes >= peer->partial_bytes);
     return reassembly_has_room(peer, bytes) ||
            move_to(shard, peer, buffer_take_large(&shard->buffers, bytes));
 }
@@ -80,7 +80,7 @@ static bool make_room_for_part(struct shard *shard, struct peer *peer, uint32_t 
 // A large frame waits until there is memory for it, if that can ever be. Its bytes so far are kept meanwhile. A unit of
 // unknown length needs its old and its new buffer at once, and must leave some memory for the hub itself.
 bool reassembly_may_wait(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
-    if (peer->unit.sized)
+    if (peer->unit.length_known)
         return peer->unit.bytes > RECEIVE_BUFFER_BYTES &&
                buffer_pool_could_take(&shard->buffers, peer->unit.bytes);
     uint64_t both = bytes + (uint64_t)(peer->partial ? peer->partial->capacity : 0), own = both / 3;
@@ -90,7 +90,7 @@ bool reassembly_may_wait(const struct shard *shard, const struct peer *peer, uin
 
 // Makes room as the header says, or, for a large unit that may wait, for the bytes so far.
 bool reassembly_make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
-    if (peer->unit.sized ? make_room_for_frame(shard, peer) : make_room_while_open(shard, peer, bytes))
+    if (peer->unit.length_known ? make_room_for_frame(shard, peer) : make_room_while_open(shard, peer, bytes))
         return true;
     return reassembly_may_wait(shard, peer, bytes) && make_room_for_part(shard, peer, bytes);
 }
@@ -130,8 +130,8 @@ bool reassembly_find_room(struct shard *shard, struct peer *peer, uint32_t bytes
 }
 
 bool reassembly_make_room_for_rest(struct shard *shard, struct peer *peer) {
-    return peer->unit.sized ? make_room_for_frame(shard, peer)
-                            : make_room_while_open(shard, peer, peer->partial_bytes + 1);
+    return peer->unit.length_known ? make_room_for_frame(shard, peer)
+                                   : make_room_while_open(shard, peer, peer->partial_bytes + 1);
 }
 
 void reassembly_cut(struct peer *peer, uint32_t bytes) {
@@ -190,7 +190,7 @@ uint32_t reassembly_lead(struct peer *peer, struct buffer *buffer, uint32_t from
 bool reassembly_should_lead(const struct peer *peer, uint32_t count) {
     if (!peer->partial || peer->partial_bytes > RECEIVE_HEAD_BYTES)
         return false;
-    if (!peer->unit.sized)
+    if (!peer->unit.length_known)
         return peer->transport->codec.wire->opens_with_body;
     uint32_t lacking = peer->unit.bytes - peer->partial_bytes;
     return peer->partial_bytes <= lacking && lacking <= count;

@@ -28,9 +28,9 @@ static enum unit_result receive_scan_behind(struct shard *shard, struct peer *pe
     for (;; result = receive_scan_once(shard, peer, bytes, count)) {
         if (result < UNIT_BAD && result != UNIT_WHOLE && !identity_admits(shard, peer, bytes))
             return peer->state == PEER_OPEN ? UNIT_BAD : UNIT_OPEN;
-        if (result != UNIT_ASIDE)
+        if (result != UNIT_CONTROL)
             return result;
-        peer->transport->codec.skip(shard, peer, bytes);
+        peer->transport->codec.take_control(shard, peer, bytes);
         if (peer->state != PEER_OPEN)
             return UNIT_OPEN;
     }
@@ -93,9 +93,10 @@ void receive_overload(struct shard *shard, struct peer *peer) {
 // Returns how many of `count` bytes may be taken in before the scanner must look: all that the unit lacks,
 // or, as long as its length isn't known, as many as it may have until then.
 static uint32_t wanted(const struct shard *shard, const struct peer *peer, uint32_t count) {
-    uint32_t whole = peer->unit.sized ? peer->unit.bytes
-                                      : peer->transport->codec.wire->open_max(identity_limits(shard, peer));
-    assert(peer->partial_bytes < whole || !peer->unit.sized);
+    uint32_t whole = peer->unit.length_known
+                         ? peer->unit.bytes
+                         : peer->transport->codec.wire->open_max(identity_limits(shard, peer));
+    assert(peer->partial_bytes < whole || !peer->unit.length_known);
     uint32_t lacking = whole > peer->partial_bytes ? whole - peer->partial_bytes : 1; // a limit was lowered
     return count < lacking ? count : lacking;
 }
@@ -113,7 +114,7 @@ static void hand_on(struct shard *shard, struct peer *peer, struct buffer *buffe
     if (peer->transport->codec.wire->has_gaps &&
         end < peer->unit.bytes) // copies of bytes that were moved forward
         peer_erase(peer, buffer->bytes + at + end, peer->unit.bytes - end);
-    bool is_nothing = !peer->unit.body_bytes && !peer->unit.matters;
+    bool is_nothing = !peer->unit.body_bytes && !peer->unit.counts_without_body;
     assert(peer->state == PEER_OPEN && at + peer->unit.bytes <= buffer->capacity);
     if (!is_nothing && peer->transport->codec.take)
         peer->transport->codec.take(shard, peer, &frame);
@@ -184,15 +185,15 @@ static uint32_t partial_append_and_wipe(struct shard *shard, struct peer *peer, 
 // buffer takes meanwhile.
 static bool should_stay(const struct shard *shard, const struct peer *peer, const struct buffer *buffer,
                         uint32_t at, uint32_t end) {
-    return end - at > RECEIVE_HEAD_BYTES && peer->unit.sized && peer->unit.bytes <= buffer->capacity - at &&
-           !buffer_budget_tight(shard->buffers.budget);
+    return end - at > RECEIVE_HEAD_BYTES && peer->unit.length_known &&
+           peer->unit.bytes <= buffer->capacity - at && !buffer_budget_tight(shard->buffers.budget);
 }
 
 // Returns whether the unit must stay in the receive buffer, since there is no memory to move it. A frame that is larger
 // than the buffer waits for memory.
 static bool must_stay(struct shard *shard, struct peer *peer, const struct buffer *buffer, uint32_t at,
                       uint32_t end) {
-    uint32_t bytes = end - at, lacking = peer->unit.sized ? peer->unit.bytes : bytes + 1;
+    uint32_t bytes = end - at, lacking = peer->unit.length_known ? peer->unit.bytes : bytes + 1;
     bool can = lacking <= buffer->capacity - at || reassembly_may_wait(shard, peer, bytes);
     return can && !reassembly_make_room(shard, peer, wanted(shard, peer, bytes));
 }
@@ -279,7 +280,7 @@ static uint32_t receive_bytes(struct shard *shard, struct peer *peer, const stru
         cut = receive_buffer(shard, peer, event->buffer, at ? at : RECEIVE_HEAD_BYTES,
                              RECEIVE_HEAD_BYTES + count);
     } else if (peer->state == PEER_OPEN) {
-        assert(peer->unit.sized && reassembly_has_room(peer, peer->partial_bytes + count));
+        assert(peer->unit.length_known && reassembly_has_room(peer, peer->partial_bytes + count));
         peer->partial_bytes += count;
         partial_grown(shard, peer, scan_partial(shard, peer));
         events_flush(shard);
@@ -293,7 +294,7 @@ static uint32_t receive_bytes(struct shard *shard, struct peer *peer, const stru
 // header block.
 static void want_rest(struct shard *shard, struct peer *peer) {
     uint32_t lacking = 0;
-    if (peer->state == PEER_OPEN && peer->partial && peer->unit.sized)
+    if (peer->state == PEER_OPEN && peer->partial && peer->unit.length_known)
         lacking = peer->unit.bytes - peer->partial_bytes;
     bool direct = lacking > ARRIVAL_BYTES_MAX ||
                   (lacking && peer->connection.receiving == RECEIVING_NOTHING && peer->connection.large);
@@ -389,7 +390,7 @@ void receive_cut_off(struct shard *shard, struct peer *peer, enum counter counte
 // Ends the stream's last unit, which may have no end of its own.
 static void end_unit(struct shard *shard, struct peer *peer) {
     const struct wire *wire = peer->transport->codec.wire;
-    if (peer->state != PEER_OPEN || !peer->partial || peer->unit.sized || !wire->end)
+    if (peer->state != PEER_OPEN || !peer->partial || peer->unit.length_known || !wire->end)
         return;
     enum unit_result result =
         wire->end(&peer->unit, peer->partial->bytes + peer->partial_at, peer->partial_bytes);

@@ -124,8 +124,8 @@ static inline bool peer_lacks_room(const struct peer *peer) {
         return false;
     uint32_t room = peer->partial->capacity - peer->partial_at;
     assert(peer->partial->references > 0 && peer->partial_bytes <= room);
-    return peer->unit.sized ? room < peer->unit.bytes
-                            : room == peer->partial_bytes && room > RECEIVE_BUFFER_BYTES;
+    return peer->unit.length_known ? room < peer->unit.bytes
+                                   : room == peer->partial_bytes && room > RECEIVE_BUFFER_BYTES;
 }
 
 // Notes that the kernel has taken bytes of the present send. If that comes after a pause, the peer has read.

@@ -19,9 +19,9 @@ struct codec {
     const char *missed_head; // the text before hub/dropped, instead of the wire's head; NULL: the wire's head
     // Takes a unit that isn't routed as a message. NULL: all units are messages.
     void (*take)(struct shard *shard, struct peer *peer, struct frame *frame);
-    // Takes a part of a unit that the wire found beside the message (UNIT_ASIDE). `bytes` is the unit's first byte.
+    // Takes a part of a unit that the wire found beside the message (UNIT_CONTROL). `bytes` is the unit's first byte.
     // NULL: the wire has no such parts.
-    void (*skip)(struct shard *shard, struct peer *peer, const uint8_t *bytes);
+    void (*take_control)(struct shard *shard, struct peer *peer, const uint8_t *bytes);
     // Reports the fault of the unit that is coming in (peer->unit.fault). Then either sends nothing more to the peer,
     // or discards the rest of the unit (reassembly_skip). NULL: the hub sends a JSON-RPC error.
     void (*refuse)(struct shard *shard, struct peer *peer);

@@ -13,7 +13,7 @@ static bool arrives(const struct shard *shard, const struct peer *peer) {
     assert(peer->partial_checked <= peer->partial_bytes);
     uint64_t window_ms = shard_limits(shard)->frame_timeout_ns / 1000000;
     uint64_t arrived = peer->partial_bytes - peer->partial_checked;
-    bool body = peer->unit.sized || peer->unit.body_at || peer->transport->codec.wire->opens_with_body;
+    bool body = peer->unit.length_known || peer->unit.body_at || peer->transport->codec.wire->opens_with_body;
     return body && arrived * 1000 >= window_ms * 1024;
 }
 

@@ -122,7 +122,7 @@ static uint64_t pace_ms(const struct shard *shard, const struct peer *peer) {
     if (peer->state != PEER_OPEN || !peer->partial || peer_lacks_room(peer) ||
         had_room_ms(shard, peer) < WAIT_MS)
         return 0;
-    uint32_t bytes = unit->sized ? unit->bytes : peer->partial->capacity;
+    uint32_t bytes = unit->length_known ? unit->bytes : peer->partial->capacity;
     assert(peer->partial_bytes > 0);
     return (uint64_t)had_room_ms(shard, peer) * bytes / peer->partial_bytes;
 }
@@ -254,7 +254,8 @@ static struct peer *least_waiting_open(const struct shard *shard) {
     struct peer *least = NULL;
     for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
         struct peer *peer = list_entry(node, struct peer, starved);
-        if (peer->unit.sized || !peer_lacks_room(peer) || shard_since(shard, peer->received_ms) < WAIT_MS)
+        if (peer->unit.length_known || !peer_lacks_room(peer) ||
+            shard_since(shard, peer->received_ms) < WAIT_MS)
             continue;
         held += peer->partial->capacity;
         if (!least || peer->partial_bytes < least->partial_bytes)

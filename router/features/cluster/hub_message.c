@@ -10,7 +10,7 @@ enum { GROWTH_BYTES_MAX = 1024 };
 static bool open_bare(struct hub_message *message) {
     const struct unit *unit = message->arrival->unit;
     assert(!message->member);
-    message->unit.sized = true;
+    message->unit.length_known = true;
     message->unit.body_at = unit->body_at;
     message->unit.body_bytes = unit->body_bytes;
     message->unit.bytes = unit->body_at + unit->body_bytes;
@@ -37,14 +37,14 @@ static bool open_frame(struct hub_message *message, const struct unit_limits *li
 enum error hub_message_open(struct shard *shard, struct hub_message *message) {
     const struct unit_limits *limits = &shard->unit_limits;
     struct unit *unit = &message->unit;
-    assert(!unit->sized && !unit->fault);
+    assert(!unit->length_known && !unit->fault);
     bool has_hub = message->header.is_present;
     bool is_whole = has_hub ? open_frame(message, limits) : open_bare(message);
     uint64_t max = limits->body_bytes_max + (has_hub ? GROWTH_BYTES_MAX : 0);
     message->excess = 0;
     if (is_whole && unit->body_bytes <= max)
         return ERROR_NONE;
-    if (unit->sized && unit->body_bytes > max)
+    if (unit->length_known && unit->body_bytes > max)
         message->excess = unit->body_bytes;
     return message->excess || (unit->fault && unit_fault_is_limit(unit->fault)) ? ERROR_FRAME_TOO_LARGE
                                                                                 : ERROR_PARSE;

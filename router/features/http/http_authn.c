@@ -232,7 +232,8 @@ static const struct user *user_of(struct shard *shard, const struct http_call *c
 static bool has_no_user(const struct http_call *call) {
     const struct http_route *route = http_route_find(call->head, call->request.line.path);
     const struct unit *unit = &call->peer->unit;
-    return (!unit->sized || unit->body_bytes > UNAUTHENTICATED_FRAME_BYTES_MAX) && !(route && route->is_open);
+    return (!unit->length_known || unit->body_bytes > UNAUTHENTICATED_FRAME_BYTES_MAX) &&
+           !(route && route->is_open);
 }
 
 // Judges a large body by the credential in its head. A good credential lifts the limits of unknown peers from this

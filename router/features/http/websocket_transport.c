@@ -66,7 +66,7 @@ static void websocket_headers_route(struct shard *shard, struct peer *peer, cons
     memcpy(copy->bytes, block, block_bytes);
     memcpy(copy->bytes + block_bytes, frame_body(frame), body_bytes);
     struct unit unit = {
-        .sized = true,
+        .length_known = true,
         .canonical = true,
         .bytes = block_bytes + body_bytes,
         .body_at = block_bytes,
@@ -134,8 +134,8 @@ static void take_ping(struct shard *shard, struct peer *peer, const uint8_t *pay
 }
 
 static void websocket_skip(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
-    const uint8_t *payload = bytes + peer->unit.aside_at;
-    uint32_t count = peer->unit.aside_bytes;
+    const uint8_t *payload = bytes + peer->unit.control_at;
+    uint32_t count = peer->unit.control_bytes;
     switch (websocket_aside(&peer->unit)) {
     case WEBSOCKET_PING:
         take_ping(shard, peer, payload, count);
@@ -261,7 +261,7 @@ const struct transport transport_websocket = {
     .gauge = FEATURE_GAUGE(FEATURE_HTTP, HTTP_GAUGE_WEBSOCKET),
     .ops.enter = websocket_enter,
     .codec.take = websocket_take,
-    .codec.skip = websocket_skip,
+    .codec.take_control = websocket_skip,
     .codec.refuse = websocket_refuse,
     .ops.end = websocket_end,
     .ops.goodbye = websocket_goodbye,

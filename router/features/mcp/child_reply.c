@@ -27,7 +27,7 @@ struct buffer *child_reply_frame(struct shard *shard, struct child *child, struc
         return NULL;
     }
     assert(bytes > 0 && bytes <= buffer->capacity);
-    *unit = (struct unit){.sized = true, .bytes = bytes, .body_bytes = bytes};
+    *unit = (struct unit){.length_known = true, .bytes = bytes, .body_bytes = bytes};
     *frame = frame_at(buffer, 0, unit);
     return buffer;
 }

@@ -152,7 +152,7 @@ void mcp_call_send(struct shard *shard, struct mcp_call *call, const char *name,
     bool is_attached = peer_cold_attach(&shard->quota, call->client->seat->cold, name, bytes);
     uint32_t count = body->failed ? 0 : (uint32_t)body->length;
     struct buffer *buffer = count && is_attached ? buffer_take_sized(&shard->buffers, count) : NULL;
-    struct unit unit = {.sized = true, .bytes = count, .body_bytes = count};
+    struct unit unit = {.length_known = true, .bytes = count, .body_bytes = count};
     if (directives)
         unit.directives = *directives;
     if (buffer) {

@@ -76,7 +76,7 @@ static void leave(struct shard *shard, struct exchange *http) {
 // Puts all bytes of the request into a parcel for shard 0. Returns false without memory.
 static bool pack(struct shard *shard, const struct http_call *call, struct mcp_exchange *exchange) {
     const struct frame *frame = call->frame;
-    struct unit whole = {.sized = true, .bytes = frame->unit->bytes, .body_bytes = frame->unit->bytes};
+    struct unit whole = {.length_known = true, .bytes = frame->unit->bytes, .body_bytes = frame->unit->bytes};
     struct frame bytes = frame_at(frame->buffer, frame->at, &whole);
     exchange->request = parcel_forward(&shard->parcels, &bytes);
     return exchange->request != NULL;

@@ -281,7 +281,7 @@ static void what_a_reader_of_events_says_is_nothing(void **state) {
     assert_int_equal(wire_sse.scan(&unit, bytes, sizeof bytes, &limits), UNIT_WHOLE);
     assert_int_equal(unit.bytes, sizeof bytes);
     assert_int_equal(unit.body_bytes, 0);
-    assert_false(unit.matters);
+    assert_false(unit.counts_without_body);
 }
 
 int main(void) {

@@ -303,7 +303,7 @@ static void a_line_becomes_a_frame(void **state) {
     (void)state;
     struct fixture fixture;
     set_up(&fixture, "Content-Length: 2\r\n\r\n{}");
-    struct unit line = {.sized = true, .bytes = 9, .body_bytes = 8};
+    struct unit line = {.length_known = true, .bytes = 9, .body_bytes = 8};
     memcpy(fixture.buffer->bytes, "{\"id\":1}\n", 9);
     struct frame frame = frame_at(fixture.buffer, 0, &line);
     struct parcel *whole = parcel_forward(&fixture.parcels, &frame);

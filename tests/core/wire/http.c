@@ -61,8 +61,8 @@ static void go_on(struct incoming *in, const char *text, size_t come, const stru
         memcpy(bytes, in->bytes, in->count);
         in->result = http_scan(&in->unit, bytes, in->count, limits);
         memcpy(in->bytes, bytes, in->count);
-        in->asides += in->result == UNIT_ASIDE;
-    } while (in->result == UNIT_ASIDE);
+        in->asides += in->result == UNIT_CONTROL;
+    } while (in->result == UNIT_CONTROL);
     cut_dead(in);
 }
 
@@ -78,7 +78,7 @@ static void assert_same(void) {
     assert_int_equal(left->fault_at, right->fault_at);
     assert_int_equal(left->body_at, right->body_at);
     assert_int_equal(left->body_bytes, right->body_bytes);
-    assert_int_equal(left->sized, right->sized);
+    assert_int_equal(left->length_known, right->length_known);
     assert_int_equal(left->bytes + (cut.come - cut.count),
                      right->bytes + (right->bytes ? 0 : cut.come - cut.count));
     assert_memory_equal(&left->directives, &right->directives, sizeof left->directives);

@@ -57,7 +57,7 @@ static void rewrites_heads(void **state) {
         assert_int_equal(framed.body_bytes, unit.body_bytes);
         assert_int_equal(framed.length_line_at, unit.length_line_at);
         assert_int_equal(framed.length_line_bytes, unit.length_line_bytes);
-        assert_true(framed.canonical && unit.canonical && unit.sized);
+        assert_true(framed.canonical && unit.canonical && unit.length_known);
         assert_memory_equal(&framed.directives, &unit.directives, sizeof unit.directives);
     }
 }

@@ -163,9 +163,9 @@ static void says_once_that_a_body_is_waited_for(void **state) {
         bytes[head] = '1';
         unit_begin(&unit);
         assert_int_equal(http_scan(&unit, bytes, head - 1, &limits), UNIT_OPEN);
-        assert_int_equal(http_scan(&unit, bytes, head, &limits), rows[i].waits ? UNIT_ASIDE : rows[i].then);
+        assert_int_equal(http_scan(&unit, bytes, head, &limits), rows[i].waits ? UNIT_CONTROL : rows[i].then);
         assert_int_equal(http_scan(&unit, bytes, head, &limits), rows[i].then);
-        assert_int_equal(unit.aside_bytes, 0);
+        assert_int_equal(unit.control_bytes, 0);
         assert_int_equal(http_scan(&unit, bytes, head + 1, &limits), rows[i].then);
         // The body comes without being waited for.
         unit_begin(&unit);

@@ -106,7 +106,7 @@ static void a_fault_tells_the_limit_and_is_for_ever(void **state) {
     assert_int_equal(unit.fault, UNIT_FAULT_BODY_TOO_LARGE);
     assert_int_equal(unit.fault_at, 4);
     assert_int_equal(go_on(&unit, "12345\n", 6, &limits), UNIT_BAD);
-    assert_false(unit.sized);
+    assert_false(unit.length_known);
 }
 
 static void a_request_line_of_http_is_refused(void **state) {

@@ -57,7 +57,7 @@ static enum unit_result take_all(const char *text, size_t bytes, size_t first, c
         if (result == UNIT_BAD)
             return result;
         if (result == UNIT_WHOLE) {
-            assert_true(unit.bytes <= come - at && unit.matters);
+            assert_true(unit.bytes <= come - at && unit.counts_without_body);
             assert_int_equal(go_on(&unit, text + at, come - at), UNIT_WHOLE);
             tell(&unit, text + at, out);
             at += unit.bytes;

@@ -113,10 +113,10 @@ static void close_gap(struct reader *reader) {
 // The unit is whole.
 static void end_unit(struct reader *reader) {
     const struct unit *unit = &reader->unit;
-    assert_true(unit->sized && unit->bytes <= reader->count && unit->bytes > 0);
+    assert_true(unit->length_known && unit->bytes <= reader->count && unit->bytes > 0);
     assert_int_equal(unit->length_line_bytes, 0);
     assert_false(unit->canonical);
-    if (unit->matters)
+    if (unit->counts_without_body)
         note(reader, 'T', unit->body_at, unit->body_bytes);
     else
         assert_int_equal(unit->body_bytes, 0);
@@ -131,9 +131,9 @@ static enum unit_result go_on(struct reader *reader, const uint8_t *bytes, size_
     reader->count += count;
     for (;;) {
         enum unit_result result = scan_elsewhere(reader);
-        if (result == UNIT_ASIDE)
-            note(reader, kind_of(websocket_aside(&reader->unit)), reader->unit.aside_at,
-                 reader->unit.aside_bytes);
+        if (result == UNIT_CONTROL)
+            note(reader, kind_of(websocket_aside(&reader->unit)), reader->unit.control_at,
+                 reader->unit.control_bytes);
         if (result == UNIT_WHOLE)
             end_unit(reader);
         if (reader->cuts && result == UNIT_OPEN)
@@ -174,7 +174,7 @@ static void assert_log(const struct stream *stream, uint32_t body_max, enum unit
             assert_string_equal(reader->log, log);
             assert_int_equal(reader->unit.fault, fault);
             if (expected == UNIT_BAD) {
-                assert_false(reader->unit.sized);
+                assert_false(reader->unit.length_known);
                 assert_int_equal(scan_elsewhere(reader), UNIT_BAD);
             }
         }
@@ -490,10 +490,10 @@ static void a_client_reads_the_examples_of_the_standard(void **state) {
     struct unit unit;
     memcpy(bytes, fragments, sizeof fragments);
     unit_begin(&unit);
-    assert_int_equal(websocket_client_scan(&unit, bytes, sizeof fragments - 1, &limits), UNIT_ASIDE);
+    assert_int_equal(websocket_client_scan(&unit, bytes, sizeof fragments - 1, &limits), UNIT_CONTROL);
     assert_int_equal(websocket_aside(&unit), WEBSOCKET_PING);
-    assert_int_equal(unit.aside_bytes, 5);
-    assert_memory_equal(bytes + unit.aside_at, "Hello", 5);
+    assert_int_equal(unit.control_bytes, 5);
+    assert_memory_equal(bytes + unit.control_at, "Hello", 5);
     assert_int_equal(websocket_client_scan(&unit, bytes, sizeof fragments - 1, &limits), UNIT_WHOLE);
     assert_int_equal(unit.body_bytes, 5);
     assert_memory_equal(bytes + unit.body_at, "Hello", 5);
