@@ -99,7 +99,7 @@ bool reassembly_make_room(struct shard *shard, struct peer *peer, uint32_t bytes
 static struct peer *waits_with_more(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
     struct peer *most = NULL;
     for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
-        struct peer *other = list_entry(node, struct peer, starved);
+        struct peer *other = list_entry(node, struct peer, by_receive_wait);
         if (other == peer || !peer_lacks_room(other) || other->partial->capacity <= bytes)
             continue;
         assert(other->state != PEER_CLOSING && other->connection.receiving != RECEIVING_DIRECT);

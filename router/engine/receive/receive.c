@@ -311,13 +311,13 @@ static void want_rest(struct shard *shard, struct peer *peer) {
 
 static void starve(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_CLOSING);
-    if (!list_empty(&peer->starved) && !receive_is_queued(peer))
+    if (!list_empty(&peer->by_receive_wait) && !receive_is_queued(peer))
         return;
     stats_count(&shard->stats, COUNT_RECEIVE_STARVED);
     peer->rationed = true;
     peer->queued = false;
-    list_remove(&peer->starved);
-    list_append(&shard->starved, &peer->starved);
+    list_remove(&peer->by_receive_wait);
+    list_append(&shard->starved, &peer->by_receive_wait);
 }
 
 // --- Receives in turn
@@ -334,7 +334,7 @@ static bool buffers_are_short(const struct shard *shard) {
 }
 
 bool receive_is_queued(const struct peer *peer) {
-    return peer->queued && !list_empty(&peer->starved);
+    return peer->queued && !list_empty(&peer->by_receive_wait);
 }
 
 void receive_ration(struct shard *shard, struct peer *peer, const struct io_event *event) {
@@ -344,10 +344,11 @@ void receive_ration(struct shard *shard, struct peer *peer, const struct io_even
 
 void receive_queue(struct shard *shard, struct peer *peer, const struct io_event *event) {
     receive_ration(shard, peer, event);
-    if (event->result <= 0 || !peer->rationed || peer->state == PEER_CLOSING || !list_empty(&peer->starved))
+    if (event->result <= 0 || !peer->rationed || peer->state == PEER_CLOSING ||
+        !list_empty(&peer->by_receive_wait))
         return;
     peer->queued = true;
-    list_append(&shard->receive_queue, &peer->starved);
+    list_append(&shard->receive_queue, &peer->by_receive_wait);
     connection_pause(&peer->connection, shard->io);
 }
 
@@ -452,7 +453,7 @@ uint32_t receive_arrival(struct shard *shard, struct peer *peer, const struct io
 static bool arm_again(struct shard *shard, struct peer *peer) {
     want_rest(shard, peer);
     receive_go_on(shard, peer);
-    return list_empty(&peer->starved);
+    return list_empty(&peer->by_receive_wait);
 }
 
 // Resumes peers in shard.starved: all that wait for memory, and of the others the first `most`. The rest keep their
@@ -463,7 +464,7 @@ static uint32_t resume_starved(struct shard *shard, uint32_t most) {
     for (struct list *node; (node = list_take(&shard->starved));)
         list_append(&waited, node);
     for (struct list *node; (node = list_take(&waited));) {
-        struct peer *peer = list_entry(node, struct peer, starved);
+        struct peer *peer = list_entry(node, struct peer, by_receive_wait);
         if (most == 0 && !peer_lacks_room(peer))
             list_append(&shard->starved, node);
         else if (arm_again(shard, peer) && most > 0)
@@ -474,7 +475,7 @@ static uint32_t resume_starved(struct shard *shard, uint32_t most) {
 
 static void resume_queued(struct shard *shard, uint32_t most) {
     for (struct list *node; most > 0 && (node = list_take(&shard->receive_queue)); most--) {
-        struct peer *peer = list_entry(node, struct peer, starved);
+        struct peer *peer = list_entry(node, struct peer, by_receive_wait);
         peer->queued = false;
         peer_discount_wait(shard, peer, peer->received_ms); // the peer queues since its last arrival
         arm_again(shard, peer);

@@ -67,7 +67,7 @@ static uint32_t open_all(struct shard *shard, struct peer *peer, struct io_event
     if (cut)
         // Copies the records that wait, since the buffer goes back to the kernel
         connection_put_off(connection);
-    else if (list_empty(&peer->starved))
+    else if (list_empty(&peer->by_receive_wait))
         receive_go_on(shard, peer);
     return cut;
 }
@@ -78,9 +78,9 @@ static void wait_for_turn(struct shard *shard, struct peer *peer) {
     assert(!connection_established(&peer->connection));
     connection_put_off(&peer->connection);
     connection_pause(&peer->connection, shard->io);
-    list_remove(&peer->starved);
+    list_remove(&peer->by_receive_wait);
     peer->queued = false;
-    list_append(&shard->waiting_handshakes, &peer->starved);
+    list_append(&shard->waiting_handshakes, &peer->by_receive_wait);
 }
 
 uint32_t tls_receive_event(struct shard *shard, struct peer *peer, struct io_event *event) {
@@ -114,5 +114,6 @@ void tls_receive_resume_handshakes(struct shard *shard) {
     assert(!shard->read_fairness.cuts);
     shard->handshake_steps = 0;
     while (shard->handshake_steps < HANDSHAKE_STEPS_A_TURN_MAX && !list_empty(&shard->waiting_handshakes))
-        open_all(shard, list_entry(list_take(&shard->waiting_handshakes), struct peer, starved), &event);
+        open_all(shard, list_entry(list_take(&shard->waiting_handshakes), struct peer, by_receive_wait),
+                 &event);
 }

@@ -29,7 +29,8 @@ static bool keeps_pace(const struct shard *shard, const struct peer *peer, uint6
     return !send_op || shard_since(shard, send_op->since_ms) * waiting < PACE_MS * max;
 }
 
-// Returns the time in units of LATE_TICK_MS, from 1 on, as peer.backlog_ticks has it. The count wraps after twelve days.
+// Returns the time in units of LATE_TICK_MS, from 1 on, as peer.backlog_ticks has it. The count wraps after twelve
+// days.
 static uint32_t late_tick(const struct shard *shard) {
     return 1 + (uint32_t)(shard_now_ms(shard) / LATE_TICK_MS % ((1u << 24) - 1));
 }
@@ -84,9 +85,9 @@ bool slow_reader_ask(struct shard *shard, struct peer *peer) {
 
 // The count of looks without progress begins here.
 void slow_reader_watch(struct shard *shard, struct peer *peer) {
-    if (peer->state == PEER_CLOSING || !list_empty(&peer->by_teardown))
+    if (peer->state == PEER_CLOSING || !list_empty(&peer->by_lifecycle))
         return;
-    list_append(&shard->slow_readers, &peer->by_teardown);
+    list_append(&shard->slow_readers, &peer->by_lifecycle);
     slow_reader_ask(shard, peer);
     peer->looks = 0;
     look_later(shard);
@@ -102,7 +103,7 @@ static void look_at(struct shard *shard, struct peer *peer) {
         peer_close(shard, peer, COUNT_CLOSED_SLOW_READER);
         return;
     }
-    list_append(&shard->slow_readers, &peer->by_teardown);
+    list_append(&shard->slow_readers, &peer->by_lifecycle);
     if (slow_reader_ask(shard, peer))
         return;
     if (++peer->looks >= (peer->steady ? STEADY_LOOKS : QUIET_LOOKS))
@@ -115,7 +116,7 @@ void slow_reader_look(struct shard *shard) {
     for (struct list *node; (node = list_take(&shard->slow_readers));)
         list_append(&looked_at, node);
     for (struct list *node; (node = list_take(&looked_at));)
-        look_at(shard, list_entry(node, struct peer, by_teardown));
+        look_at(shard, list_entry(node, struct peer, by_lifecycle));
     if (!list_empty(&shard->slow_readers))
         look_later(shard);
 }

@@ -85,8 +85,8 @@ static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int
     request_index_init(&peer->request_index);
     subscriber_init(&peer->subscriber, slot);
     list_init(&peer->to_send);
-    list_init(&peer->starved);
-    list_init(&peer->by_teardown);
+    list_init(&peer->by_receive_wait);
+    list_init(&peer->by_lifecycle);
 }
 
 void peer_speaks(struct shard *shard, struct peer *peer, const struct transport *transport) {
@@ -326,10 +326,10 @@ void peer_drop_partial(struct peer *peer) {
 
 void peer_free(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_CLOSING && !peer->ending && connection_at_rest(&peer->connection));
-    assert(list_empty(&peer->to_send) && list_empty(&peer->starved) && !timer_armed(&peer->timer));
+    assert(list_empty(&peer->to_send) && list_empty(&peer->by_receive_wait) && !timer_armed(&peer->timer));
     assert(outbox_empty(&peer->connection.outbox) && list_empty(&peer->request_index.requests));
     assert(!peer->admission.waiting && !peer->deficit && !peer->fanout_round);
-    list_remove(&peer->by_teardown);
+    list_remove(&peer->by_lifecycle);
     connection_close(&peer->connection);
     peer_close_sockets(shard, peer);
     peer_drop_partial(peer);

@@ -110,9 +110,10 @@ struct peer {
     // In shard.to_send or fanout_sends.waiting while the outbox may have messages to send
     struct list to_send;
     // In shard.starved, shard.receive_queue or shard.waiting_handshakes while the peer waits to be read
-    struct list starved;
-    struct list by_teardown; // in shard.slow_readers while the reader is watched, in shard.closing in CLOSING
-    struct peer *ending;     // the next in shard.teardown; the last has itself; NULL: the peer isn't in there
+    struct list by_receive_wait;
+    struct list
+        by_lifecycle;    // in shard.slow_readers while the reader is watched, in shard.closing in CLOSING
+    struct peer *ending; // the next in shard.teardown; the last has itself; NULL: the peer isn't in there
 };
 
 static_assert(sizeof(struct peer) <= 448, "an idle connection costs what it is");

@@ -157,15 +157,16 @@ struct shard {
     struct turn_bounds bounds;
     struct fanout_sends fanout_sends;
     struct read_fairness read_fairness;
-    struct list starved; // of struct peer.starved: peers that wait for a receive buffer, or for memory
-    // Of struct peer.starved: rationed peers that wait for their turn to be received (receive.c)
+    struct list
+        starved; // of struct peer.by_receive_wait: peers that wait for a receive buffer, or for memory
+    // Of struct peer.by_receive_wait: rationed peers that wait for their turn to be received (receive.c)
     struct list receive_queue;
     bool receives_due; // the next turn can resume peers that wait
-    // Of struct peer.starved: peers whose TLS handshake waits for a turn (tls_receive.c)
+    // Of struct peer.by_receive_wait: peers whose TLS handshake waits for a turn (tls_receive.c)
     struct list waiting_handshakes;
     uint32_t handshake_steps; // steps of TLS handshakes in this turn
-    struct list slow_readers; // of struct peer.by_teardown
-    struct list closing;      // of struct peer.by_teardown
+    struct list slow_readers; // of struct peer.by_lifecycle
+    struct list closing;      // of struct peer.by_lifecycle
     struct list abandoned;    // of struct pending.by_source: requests whose source has left
     uint32_t ends_left;       // how many abandoned requests may still end in this turn
     struct list

@@ -46,13 +46,13 @@ static void close_peer(struct shard *shard, struct peer *peer) {
     if (peer->transport->ops.leave)
         peer->transport->ops.leave(shard, peer);
     list_remove(&peer->to_send);
-    list_remove(&peer->starved);
-    list_remove(&peer->by_teardown);
+    list_remove(&peer->by_receive_wait);
+    list_remove(&peer->by_lifecycle);
     authn_leave(shard, peer);
     drop_queue(shard, peer);
     connection_end(&peer->connection, shard->io);
     read_fairness_forget(shard, peer);
-    list_append(&shard->closing, &peer->by_teardown);
+    list_append(&shard->closing, &peer->by_lifecycle);
     peer_teardown_leave(shard, peer);
     tell_left(shard, peer);
 }
@@ -129,7 +129,7 @@ void peer_teardown_carry_out_all(struct shard *shard) {
 void peer_teardown_reap(struct shard *shard) {
     for (struct list *node = shard->closing.next, *next; node != &shard->closing; node = next) {
         next = node->next;
-        struct peer *peer = list_entry(node, struct peer, by_teardown);
+        struct peer *peer = list_entry(node, struct peer, by_lifecycle);
         assert(peer->state == PEER_CLOSING && peer->connection.ending);
         if (!connection_at_rest(&peer->connection) || !completion_all_abandoned(peer))
             continue;

@@ -76,7 +76,7 @@ static bool authenticates_first(struct shard *shard, struct identity *identity) 
         read_fairness_read(shard, peer);
     if (peer->state == PEER_CLOSING || identity->was_known || identity->bears || identity->attempt)
         return true;
-    if (peer->state != PEER_OPEN || list_empty(&peer->starved))
+    if (peer->state != PEER_OPEN || list_empty(&peer->by_receive_wait))
         return false;
     wheel_arm(&shard->wheel, &identity->timer, shard_now_ms(shard) + LOOK_AGAIN_MS);
     return true;

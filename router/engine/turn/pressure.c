@@ -70,7 +70,7 @@ static struct peer *slowest(struct shard *shard, size_t bytes_min) {
 static struct peer *largest_waiting(const struct shard *shard, uint32_t wait_ms) {
     struct peer *largest = NULL;
     for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
-        struct peer *peer = list_entry(node, struct peer, starved);
+        struct peer *peer = list_entry(node, struct peer, by_receive_wait);
         assert(peer->state != PEER_CLOSING);
         if (peer_lacks_room(peer) && shard_since(shard, peer->received_ms) >= wait_ms &&
             (!largest || peer->partial_bytes > largest->partial_bytes))
@@ -253,7 +253,7 @@ static struct peer *least_waiting_open(const struct shard *shard) {
              much = shard_limits(shard)->memory_bytes_max / 4 / shard->hub->start_settings.shard_count;
     struct peer *least = NULL;
     for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
-        struct peer *peer = list_entry(node, struct peer, starved);
+        struct peer *peer = list_entry(node, struct peer, by_receive_wait);
         if (peer->unit.length_known || !peer_lacks_room(peer) ||
             shard_since(shard, peer->received_ms) < WAIT_MS)
             continue;

@@ -65,8 +65,8 @@ static void leave(struct shard *shard, struct peer *stub) {
     subscribe_leave(shard, stub);
     admission_leave(shard, stub);
     wheel_disarm(&stub->timer);
-    list_remove(&stub->starved);
-    list_remove(&stub->by_teardown);
+    list_remove(&stub->by_receive_wait);
+    list_remove(&stub->by_lifecycle);
     stub->missed = 0;
 }
 
@@ -291,7 +291,7 @@ static void settle_ended(struct shard *shard, struct child *child) {
 static void close_sockets(struct shard *shard, struct peer *stub) {
     assert(connection_at_rest(&stub->connection) && stub->connection.paused);
     forget_partial(stub);
-    list_remove(&stub->starved);
+    list_remove(&stub->by_receive_wait);
     if (stub->connection.socket >= 0)
         peer_close_sockets(shard, stub);
     drop_bound(shard, stub);
