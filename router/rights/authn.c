@@ -17,7 +17,7 @@
 // A user bears a connection from its first message on; one of HTTP, for a request.
 static bool settle(struct identity *identity, const struct user *user, enum credential_kind kind) {
     assert(user && kind != CREDENTIAL_NONE);
-    if (!identity_counts(identity, user))
+    if (!identity_count_for(identity, user))
         return false;
     identity->user = user;
     identity->kind = kind;
@@ -49,7 +49,7 @@ const struct user *authn_token(struct shard *shard, const char *token, size_t by
 }
 
 void authn_credential_accepted(struct identity *identity) {
-    assert(!identity->attempt);
+    assert(!identity->pending_refusal);
     identity->was_known = true;
     list_remove(&identity->unauthenticated);
     wheel_disarm(&identity->timer);
@@ -103,7 +103,7 @@ static void begin_delay(struct shard *shard, struct identity *identity, enum aut
         authn_throttle_add(&shard->hub->authn_throttle, identity->address_hash, shard_now_ms(shard));
     assert(attempt != ATTEMPT_NONE && delay_ms >= AUTHN_THROTTLE_DELAY_MS);
     log_refused(shard, peer);
-    identity->attempt = attempt;
+    identity->pending_refusal = attempt;
     peer->awaited++;
     wheel_disarm(&identity->timer);
     wheel_arm(&shard->wheel, &identity->timer, shard_now_ms(shard) + delay_ms);
@@ -149,11 +149,11 @@ static void end_unauthenticated(struct shard *shard, struct peer *peer) {
 
 static void end_delay(struct shard *shard, struct identity *identity) {
     struct peer *peer = identity->peer;
-    enum authn_attempt attempt = identity->attempt;
+    enum authn_attempt attempt = identity->pending_refusal;
     assert(attempt != ATTEMPT_NONE);
     assert(peer->awaited > 0);
     peer->awaited--;
-    identity->attempt = ATTEMPT_NONE;
+    identity->pending_refusal = ATTEMPT_NONE;
     stats_count(&shard->stats, COUNT_CLOSED_GUESS);
     if (attempt == ATTEMPT_MESSAGE)
         answer_wrong_credential(shard, identity);
@@ -164,7 +164,7 @@ static void end_delay(struct shard *shard, struct identity *identity) {
 bool authn_expired(struct shard *shard, struct identity *identity) {
     struct peer *peer = identity->peer;
     assert(peer->state != PEER_CLOSING && identity_of(peer) == identity);
-    if (identity->attempt) {
+    if (identity->pending_refusal) {
         end_delay(shard, identity);
         return false;
     }
@@ -176,7 +176,7 @@ bool authn_expired(struct shard *shard, struct identity *identity) {
 }
 
 void authn_deny(struct shard *shard, struct peer *peer) {
-    assert(peer->state == PEER_OPEN && !identity_of(peer)->attempt);
+    assert(peer->state == PEER_OPEN && !identity_of(peer)->pending_refusal);
     stats_count(&shard->stats, COUNT_CLOSED_UNAUTHENTICATED);
     assert(!identity_of(peer)->exchange);
     end_unauthenticated(shard, peer);
@@ -191,9 +191,9 @@ void authn_leave(struct shard *shard, struct peer *peer) {
     list_remove(&identity->unauthenticated);
     authn_forget(identity);
     identity_uncount(identity);
-    if (identity->attempt && identity->exchange)
+    if (identity->pending_refusal && identity->exchange)
         exchange_miss(shard, identity->exchange);
-    identity->attempt = ATTEMPT_NONE;
+    identity->pending_refusal = ATTEMPT_NONE;
     identity->exchange = NULL;
 }
 
@@ -336,7 +336,7 @@ static bool is_child(const struct identity *identity) {
 static bool is_known(struct shard *shard, const struct message *message) {
     const struct identity *identity = identity_of(message->peer);
     enum lookup_key key;
-    assert(identity && !identity->attempt);
+    assert(identity && !identity->pending_refusal);
     if (!message->origin && find_credential(message, &key))
         return is_child(identity) ? take_child_credential(shard, message, key)
                                   : take_message_credential(shard, message, key);
@@ -403,7 +403,7 @@ const char *authn_fault(struct shard *shard, struct peer *peer, size_t bytes) {
     struct identity *identity = identity_of(peer);
     const struct user *user = identity->user;
     enum account_limit limit;
-    assert(!identity->attempt);
+    assert(!identity->pending_refusal);
     if (!user && !is_child(identity)) {
         enum credential_kind kind;
         user = peer_credential_user(shard, peer, &kind);
@@ -489,44 +489,44 @@ const struct user *peer_credential_lookup(const struct shard *shard, const struc
 bool peer_credential_is_gone(const struct shard *shard, const struct peer *peer, const struct user *user,
                              enum credential_kind kind, const struct digest *digest) {
     assert(!user || identity_of(peer));
-    return user && shard->settings->users && kind != CREDENTIAL_CHILD && !identity_there(peer)->revoked &&
+    return user && shard->settings->users && kind != CREDENTIAL_CHILD && !identity_required(peer)->revoked &&
            !identity_same(peer_credential_lookup(shard, peer, user, kind, digest), user);
 }
 
 // A connection that is too many for its user is treated as one without a credential, until its first message
 // is refused for that.
 static void compare(struct shard *shard, struct identity *identity, const struct user *user) {
-    bool is_owner = user && identity_counts(identity, user);
-    assert(!identity->user && !identity->attempt);
+    bool is_owner = user && identity_count_for(identity, user);
+    assert(!identity->user && !identity->pending_refusal);
     if (!is_owner)
         identity_uncount(identity);
-    if (is_owner == identity->bears)
+    if (is_owner == identity->has_peer_credential)
         return;
-    identity->bears = is_owner;
+    identity->has_peer_credential = is_owner;
     list_remove(&identity->unauthenticated);
     wheel_disarm(&identity->timer);
     if (!is_owner)
         identity_wait(shard, identity);
 }
 
-void peer_credential_look(struct shard *shard, struct peer *peer) {
+void peer_credential_attach(struct shard *shard, struct peer *peer) {
     struct identity *identity = identity_of(peer);
     enum credential_kind kind;
-    if (identity->looked || identity->kind == CREDENTIAL_CHILD || peer->state != PEER_OPEN ||
-        !connection_established(&peer->connection))
+    if (identity->is_peer_credential_checked || identity->kind == CREDENTIAL_CHILD ||
+        peer->state != PEER_OPEN || !connection_established(&peer->connection))
         return;
-    bool is_settled = identity->user || identity->was_known || identity->attempt;
+    bool is_settled = identity->user || identity->was_known || identity->pending_refusal;
     const struct user *user = is_settled ? NULL : peer_credential_user(shard, peer, &kind);
     if (user)
         compare(shard, identity, user);
-    identity->looked = !user || identity->bears;
+    identity->is_peer_credential_checked = !user || identity->has_peer_credential;
 }
 
 void peer_credential_review(struct shard *shard, struct peer *peer) {
     struct identity *identity = identity_of(peer);
     enum credential_kind kind;
     assert(!identity->user);
-    if (identity->kind == CREDENTIAL_CHILD || identity->attempt || identity->was_known ||
+    if (identity->kind == CREDENTIAL_CHILD || identity->pending_refusal || identity->was_known ||
         !connection_established(&peer->connection))
         return;
     compare(shard, identity, peer_credential_user(shard, peer, &kind));

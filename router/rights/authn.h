@@ -17,7 +17,7 @@ static inline bool authn_is_metered(const struct user *user) {
 // same sourceAgent as the last message, and the user's lease pays for it. Then the message has been paid for.
 static inline bool authn_is_plain(struct shard *shard, const struct message *message) {
     enum { BEARING = 1U << KEY_TOKEN | 1U << KEY_AGENT_SECRET };
-    const struct identity *identity = identity_there(message->peer);
+    const struct identity *identity = identity_required(message->peer);
     const struct user *user = identity->user;
     struct span source = message->lookup.value[KEY_SOURCE_AGENT];
     if (!user || (message->lookup.present & BEARING) ||
@@ -45,7 +45,7 @@ void authn_meter(struct shard *shard, struct peer *peer, size_t bytes);
 void authn_charge_slow(struct shard *shard, const struct peer *peer, size_t bytes);
 // Charges the user's limits for bytes that are no routed message. Refuses nothing.
 static inline void authn_charge(struct shard *shard, const struct peer *peer, size_t bytes) {
-    const struct user *user = identity_there(peer)->user;
+    const struct user *user = identity_required(peer)->user;
     if (!user || (authn_is_metered(user) && !account_lease_pays(&shard->account_leases, user->account,
                                                                 &users_rights(user)->limits, bytes)))
         authn_charge_slow(shard, peer, bytes);
@@ -93,4 +93,4 @@ bool peer_credential_is_gone(const struct shard *shard, const struct peer *peer,
 void peer_credential_review(struct shard *shard, struct peer *peer);
 // Looks up the credential of a connection once its TLS handshake is over, and counts the connection as its user's. If
 // the user has too many connections, this one counts as one without a credential, and is looked up again later.
-void peer_credential_look(struct shard *shard, struct peer *peer);
+void peer_credential_attach(struct shard *shard, struct peer *peer);

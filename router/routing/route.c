@@ -292,7 +292,7 @@ void route_retry(struct shard *shard, struct message *message) {
 // Returns the cached call that equals the message and for which method and target decide alone; or NULL.
 static inline __attribute__((always_inline)) const struct authz_cache_call *
 find_cached(const struct message *message) {
-    const struct authz_cache_call *cached = authz_cache_call(identity_there(message->peer), message);
+    const struct authz_cache_call *cached = authz_cache_call(identity_required(message->peer), message);
     return cached && cached->plain ? cached : NULL;
 }
 
@@ -325,7 +325,7 @@ static __attribute__((noinline)) const struct user *find_header_user(const struc
 
 static inline __attribute__((always_inline)) void
 set_user_header(const struct shard *shard, const struct peer *peer, struct frame *frame) {
-    const struct user *user = identity_there(peer)->user;
+    const struct user *user = identity_required(peer)->user;
     assert(shard->settings->users);
     if (__builtin_expect(!user, false))
         user = find_header_user(shard, peer);

@@ -274,8 +274,8 @@ static uint32_t receive_bytes(struct shard *shard, struct peer *peer, const stru
     }
     peer->received_ms = shard_tick(shard);
     const struct identity *identity = identity_of(peer);
-    if (__builtin_expect(identity && !identity->looked, false))
-        peer_credential_look(shard, peer);
+    if (__builtin_expect(identity && !identity->is_peer_credential_checked, false))
+        peer_credential_attach(shard, peer);
     if (event->buffer) {
         cut = receive_buffer(shard, peer, event->buffer, at ? at : RECEIVE_HEAD_BYTES,
                              RECEIVE_HEAD_BYTES + count);

@@ -41,7 +41,7 @@ static void established(struct shard *shard, struct peer *peer) {
     assert(connection_established(&peer->connection));
     stats_count(&shard->stats, COUNT_HANDSHAKES);
     if (identity_of(peer) && peer->state == PEER_OPEN)
-        peer_credential_look(shard, peer); // a connection's own credential counts before any message
+        peer_credential_attach(shard, peer); // a connection's own credential counts before any message
     peer_timer_restart(shard, peer);
     send_soon(shard, peer); // messages that waited for the handshake
 }

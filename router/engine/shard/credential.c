@@ -30,21 +30,21 @@ void identity_wait(struct shard *shard, struct identity *identity) {
     wheel_arm(&shard->wheel, &identity->timer, shard_now_ms(shard) + CREDENTIAL_MS);
 }
 
-bool identity_counts(struct identity *identity, const struct user *user) {
+bool identity_count_for(struct identity *identity, const struct user *user) {
     assert(user && user->account);
-    if (identity->counted == user)
+    if (identity->counted_user == user)
         return true;
     if (!account_connect(user->account, users_rights(user)->limits.connections))
         return false;
     identity_uncount(identity);
-    identity->counted = user;
+    identity->counted_user = user;
     return true;
 }
 
 void identity_uncount(struct identity *identity) {
-    if (identity->counted)
-        account_disconnect(identity->counted->account);
-    identity->counted = NULL;
+    if (identity->counted_user)
+        account_disconnect(identity->counted_user->account);
+    identity->counted_user = NULL;
 }
 
 bool identity_take(struct shard *shard, struct peer_cold *cold, int socket) {
@@ -60,8 +60,8 @@ bool identity_take(struct shard *shard, struct peer_cold *cold, int socket) {
         return true;
     look_where_from(shard, identity, socket);
     const struct user *user = identity->has_uid ? users_by_uid(shard->settings->users, identity->uid) : NULL;
-    identity->bears = user && identity_counts(identity, user);
-    if (!identity->bears)
+    identity->has_peer_credential = user && identity_count_for(identity, user);
+    if (!identity->has_peer_credential)
         identity_wait(shard, identity);
     return true;
 }
@@ -79,7 +79,8 @@ void identity_publish(struct shard *shard) {
 void identity_give(struct quota *quota, struct quota *places, struct identity *identity) {
     if (!identity)
         return;
-    assert(!timer_armed(&identity->timer) && list_empty(&identity->unauthenticated) && !identity->counted);
+    assert(!timer_armed(&identity->timer) && list_empty(&identity->unauthenticated) &&
+           !identity->counted_user);
     digest_wipe(&identity->digest, sizeof identity->digest);
     quota_give(quota, identity->id);
     quota_give(quota, identity->authz_cache);

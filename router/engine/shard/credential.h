@@ -66,18 +66,18 @@ struct identity {
     struct peer *peer;               // the owner
     const struct user *user;         // NULL: not known; over HTTP, of the present request
     struct authz_cache *authz_cache; // NULL: empty
-    const struct user *counted;      // the user whose limit of connections counts this one; or NULL
+    const struct user *counted_user; // the user whose limit of connections counts this one; or NULL
     enum credential_kind kind : 8;   // by which the user is known
-    enum authn_attempt attempt : 8;
-    bool was_known;        // a right credential has been shown, be it for one request
-    bool bears;            // the connection itself has a credential, and counts as its user's
-    bool looked;           // `bears` is known
-    bool over_limit;       // the peer has sent a message over a limit of its user
-    uint32_t over_ms;      // when that was last; a tick
-    bool revoked;          // the credential was revoked: the connection ends, its requests go on
-    bool has_uid;          // a Unix socket told the uid of the process at the other end
-    uint32_t uid;          // with has_uid
-    uint64_t address_hash; // a hash of the peer's address
+    enum authn_attempt pending_refusal : 8;
+    bool was_known;                  // a right credential has been shown, be it for one request
+    bool has_peer_credential;        // the connection itself has a credential, and counts as its user's
+    bool is_peer_credential_checked; // `bears` is known
+    bool over_limit;                 // the peer has sent a message over a limit of its user
+    uint32_t over_ms;                // when that was last; a tick
+    bool revoked;                    // the credential was revoked: the connection ends, its requests go on
+    bool has_uid;                    // a Unix socket told the uid of the process at the other end
+    uint32_t uid;                    // with has_uid
+    uint64_t address_hash;           // a hash of the peer's address
     struct peer_credential peer_credential;
     struct digest digest;        // of a token
     struct timer timer;          // of the time for a credential, or of the delay after a wrong one
@@ -100,7 +100,7 @@ uint64_t identity_address_hash(const struct shard *shard, const struct io_peer_a
 void identity_wait(struct shard *shard, struct identity *identity);
 // Counts the connection as this user's, until it counts as another user's. An HTTP connection counts as well, though
 // each request has a user of its own. Returns false, and changes nothing, if the user has too many connections.
-bool identity_counts(struct identity *identity, const struct user *user);
+bool identity_count_for(struct identity *identity, const struct user *user);
 // Counts the connection as no user's.
 void identity_uncount(struct identity *identity);
 // Tells the acceptor the shard's oldest connection without a credential. Called once a turn.

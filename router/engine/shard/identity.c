@@ -7,7 +7,7 @@
 
 bool identity_is_unauthenticated(const struct peer *peer) {
     const struct identity *identity = identity_of(peer);
-    return identity && !identity->user && !identity->bears && !identity->was_known &&
+    return identity && !identity->user && !identity->has_peer_credential && !identity->was_known &&
            identity->kind != CREDENTIAL_CHILD;
 }
 
@@ -23,7 +23,7 @@ enum buffer_mode identity_buffer_mode(const struct shard *shard, const struct pe
         return BUFFER_MODE_MANY;
     if (identity_is_confined(shard, peer))
         return BUFFER_MODE_SMALL;
-    const struct user *user = identity->user ? identity->user : identity->counted;
+    const struct user *user = identity->user ? identity->user : identity->counted_user;
     const struct account_limits *limits = user ? &users_rights(user)->limits : NULL;
     return limits && (limits->rate | limits->bytes) ? BUFFER_MODE_ONE : BUFFER_MODE_MANY;
 }

@@ -10,7 +10,7 @@ static inline struct identity *identity_of(const struct peer *peer) {
     return peer->cold ? peer->cold->identity : NULL;
 }
 // Returns the peer's identity, with a users file. Each peer that is read has one then.
-static inline struct identity *identity_there(const struct peer *peer) {
+static inline struct identity *identity_required(const struct peer *peer) {
     assert(peer->cold && peer->cold->identity);
     return peer->cold->identity;
 }
@@ -25,7 +25,8 @@ static inline const struct user *identity_user(const struct peer *peer) {
 }
 // Returns whether the peer isn't read until the peer was told that its credential was wrong.
 static inline bool identity_unread(const struct peer *peer) {
-    return peer->state == PEER_ENDED && identity_of(peer) && identity_of(peer)->attempt != ATTEMPT_NONE;
+    return peer->state == PEER_ENDED && identity_of(peer) &&
+           identity_of(peer)->pending_refusal != ATTEMPT_NONE;
 }
 // Returns whether the peer's user isn't known: neither a message nor the connection has shown a right credential.
 bool identity_is_unauthenticated(const struct peer *peer);
@@ -41,7 +42,7 @@ void identity_note_over(const struct shard *shard, struct peer *peer);
 // shows its credential in its head.
 const struct unit_limits *identity_limits_known(const struct shard *shard, const struct peer *peer);
 static inline const struct unit_limits *identity_limits(const struct shard *shard, const struct peer *peer) {
-    bool is_known = !shard->settings->users || identity_there(peer)->user;
+    bool is_known = !shard->settings->users || identity_required(peer)->user;
     return __builtin_expect(is_known, true) ? &shard->unit_limits : identity_limits_known(shard, peer);
 }
 // Returns whether the unit that is coming in may go on. An HTTP request is judged by its head as soon as the head is

@@ -68,7 +68,7 @@ static void end_peer(struct shard *shard, struct peer *peer) {
 
 static void let_linger(struct shard *shard, struct peer *peer) {
     peer_teardown_leave(shard, peer);
-    if (identity_of(peer) && identity_of(peer)->attempt) // the peer wasn't read during the delay
+    if (identity_of(peer) && identity_of(peer)->pending_refusal) // the peer wasn't read during the delay
         read_fairness_resume(shard, peer);
     peer_settle(shard, peer);
     if (peer_lingers(peer))

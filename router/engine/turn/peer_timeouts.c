@@ -70,11 +70,12 @@ static bool is_told_of_frame(const struct peer *peer) {
 static bool authenticates_first(struct shard *shard, struct identity *identity) {
     enum { LOOK_AGAIN_MS = 100 };
     struct peer *peer = identity->peer;
-    if (identity->attempt || peer->state != PEER_OPEN)
+    if (identity->pending_refusal || peer->state != PEER_OPEN)
         return false;
     if (read_fairness_hold(peer))
         read_fairness_read(shard, peer);
-    if (peer->state == PEER_CLOSING || identity->was_known || identity->bears || identity->attempt)
+    if (peer->state == PEER_CLOSING || identity->was_known || identity->has_peer_credential ||
+        identity->pending_refusal)
         return true;
     if (peer->state != PEER_OPEN || list_empty(&peer->by_receive_wait))
         return false;

@@ -38,7 +38,7 @@ static bool nats_enter(struct shard *shard, struct peer *peer) {
     if (identity) {
         authn_credential_accepted(identity);
         identity->kind = CREDENTIAL_HUB;
-        identity->looked = true;
+        identity->is_peer_credential_checked = true;
     }
     return true;
 }

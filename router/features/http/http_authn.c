@@ -127,7 +127,7 @@ static void refuse_connection(struct shard *shard, const struct http_call *call,
 static bool identify(struct shard *shard, const struct http_call *call, const struct user *user,
                      enum credential_kind kind) {
     struct identity *identity = identity_of(call->peer);
-    if (!identity_counts(identity, user)) {
+    if (!identity_count_for(identity, user)) {
         refuse_connection(shard, call, user);
         return false;
     }
@@ -137,7 +137,7 @@ static bool identify(struct shard *shard, const struct http_call *call, const st
 
 static bool take_secret(struct shard *shard, struct http_call *call, const struct secret *secret) {
     struct identity *identity = identity_of(call->peer);
-    assert(identity && !identity->attempt);
+    assert(identity && !identity->pending_refusal);
     const struct user *user =
         secret->bytes == SIZE_MAX ? NULL : authn_token(shard, secret->text, secret->bytes);
     if (user && digest_make(secret->text, secret->bytes, &identity->digest))
@@ -248,7 +248,7 @@ bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
         has_credential ? user_of(shard, &call) : peer_credential_user(shard, peer, &kind);
     if (!user && !has_credential && !has_no_user(&call))
         return false;
-    bool ok = user && identity_counts(identity_of(peer), user);
+    bool ok = user && identity_count_for(identity_of(peer), user);
     if (ok)
         authn_credential_accepted(identity_of(peer));
     else
