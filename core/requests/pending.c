@@ -210,7 +210,7 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
         pending->own_id = own_id;
     memcpy(own_id ? own_id : pending->inline_id, id, id_bytes);
     pending->id_bytes = (uint16_t)id_bytes;
-    pending->query_bytes = 0;
+    pending->named_target_bytes = 0;
     pending->bytes = sizeof *pending + (own_id ? id_bytes : 0);
     pending->index = NULL;
     pending->state = pending->generation | PENDING_USED;
@@ -254,11 +254,11 @@ bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
     return true;
 }
 
-bool pending_keep_asked(struct pending_table *table, struct pending *pending, char kind, const void *name,
-                        uint32_t name_bytes) {
+bool pending_keep_named_target(struct pending_table *table, struct pending *pending, char kind,
+                               const void *name, uint32_t name_bytes) {
     uint32_t bytes = 1 + name_bytes, all = pending->id_bytes + bytes;
     char *id = (char *)(uintptr_t)pending_id(pending);
-    assert(pending->query_bytes == 0 && !pending->index && bytes <= UINT16_MAX);
+    assert(pending->named_target_bytes == 0 && !pending->index && bytes <= UINT16_MAX);
     if (all > PENDING_ID_INLINE) {
         char *own = quota_take(table->quota, all);
         if (!own)
@@ -271,7 +271,7 @@ bool pending_keep_asked(struct pending_table *table, struct pending *pending, ch
     }
     id[pending->id_bytes] = kind;
     memcpy(id + pending->id_bytes + 1, name, name_bytes);
-    pending->query_bytes = (uint16_t)bytes;
+    pending->named_target_bytes = (uint16_t)bytes;
     return true;
 }
 

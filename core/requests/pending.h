@@ -66,7 +66,7 @@ struct pending {
     uint64_t asked_ns;           // when the request was forwarded, by the shards' clock
     struct request_index *index; // of the source; or NULL. Must be NULL before the end
     uint32_t bytes;              // quota of the request
-    uint16_t id_bytes, query_bytes;
+    uint16_t id_bytes, named_target_bytes;
     unsigned agent : 28; // the tag of the target's agent (agent.tag)
     unsigned level : 4;  // enum governance: the level that a request to other hubs requires
     uint32_t body_bytes;
@@ -162,15 +162,15 @@ bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
                          const void *const texts[TOKENS_COUNT], const uint32_t bytes[TOKENS_COUNT]);
 // Keeps a byte and a name behind the id: the target that a request to other hubs names. The router chooses and reads
 // both. Once a request, and before request_index_add. Returns false without memory or quota.
-bool pending_keep_asked(struct pending_table *table, struct pending *pending, char kind, const void *name,
-                        uint32_t bytes);
-// Returns the source's id, byte for byte, and behind the id the text of pending_keep_asked.
+bool pending_keep_named_target(struct pending_table *table, struct pending *pending, char kind,
+                               const void *name, uint32_t bytes);
+// Returns the source's id, byte for byte, and behind the id the text of pending_keep_named_target.
 static inline const char *pending_id(const struct pending *pending) {
-    bool is_inline = (uint32_t)pending->id_bytes + pending->query_bytes <= PENDING_ID_INLINE;
+    bool is_inline = (uint32_t)pending->id_bytes + pending->named_target_bytes <= PENDING_ID_INLINE;
     return is_inline ? pending->inline_id : pending->own_id;
 }
-// Returns the text of pending_keep_asked, query_bytes long; 0 bytes: there is none.
-static inline const char *pending_asked(const struct pending *pending) {
+// Returns the text of pending_keep_named_target, named_target_bytes long; 0 bytes: there is none.
+static inline const char *pending_named_target(const struct pending *pending) {
     return pending_id(pending) + pending->id_bytes;
 }
 // Notes that a rare field is set. Must be called before.

@@ -199,7 +199,7 @@ static void put_hub(struct shard *shard, struct text *out) {
 
 void metrics_write(struct shard *shard, struct text *out) {
     assert(shard->hub->shards[shard->index] == shard);
-    survey_ask(shard);
+    survey_request(shard);
     put_hub(shard, out);
     put_tables(shard, out);
     put_shards(shard, out);

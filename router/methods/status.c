@@ -328,7 +328,7 @@ void status_stats(struct shard *shard, const struct message *message) {
     if (!authz_admin(shard, message))
         return;
     text_init(&result);
-    survey_ask(shard);
+    survey_request(shard);
     status_write(shard, &result);
     message_reply(shard, message, &result);
 }

@@ -8,7 +8,7 @@
 bool error_target_save(struct pending_table *table, struct pending *pending, enum subject_kind kind,
                        const char *token, size_t bytes) {
     assert((kind <= SUBJECT_COMMAND || kind == SUBJECT_DECIDE) && bytes <= SUBJECT_NAME_BYTES_MAX);
-    return pending_keep_asked(table, pending, (char)kind, token, (uint32_t)bytes);
+    return pending_keep_named_target(table, pending, (char)kind, token, (uint32_t)bytes);
 }
 
 void error_target_put(struct text *data, enum subject_kind kind, const char *token, size_t bytes) {
@@ -28,20 +28,21 @@ void error_target_put(struct text *data, enum subject_kind kind, const char *tok
 }
 
 void error_target_put_saved(struct text *data, const struct pending *pending) {
-    const char *queried = pending_asked(pending);
+    const char *queried = pending_named_target(pending);
     assert(pending->used);
-    if (pending->query_bytes)
-        error_target_put(data, (enum subject_kind)queried[0], queried + 1, pending->query_bytes - 1u);
+    if (pending->named_target_bytes)
+        error_target_put(data, (enum subject_kind)queried[0], queried + 1, pending->named_target_bytes - 1u);
 }
 
 enum subject_kind error_target_kind(const struct pending *pending) {
-    return pending->query_bytes ? (enum subject_kind)pending_asked(pending)[0] : SUBJECT_KINDS_COUNT;
+    return pending->named_target_bytes ? (enum subject_kind)pending_named_target(pending)[0]
+                                       : SUBJECT_KINDS_COUNT;
 }
 
 size_t error_target_name(const struct pending *pending, char out[METHOD_BYTES_MAX]) {
-    const char *token = pending_asked(pending) + 1;
-    size_t bytes = pending->query_bytes - 1u;
-    assert(pending->query_bytes > 0);
+    const char *token = pending_named_target(pending) + 1;
+    size_t bytes = pending->named_target_bytes - 1u;
+    assert(pending->named_target_bytes > 0);
     if (error_target_kind(pending) != SUBJECT_DECIDE)
         return subject_unescape(out, METHOD_BYTES_MAX, (const uint8_t *)token, bytes);
     if (bytes > METHOD_BYTES_MAX)

@@ -71,7 +71,7 @@ static void look_later(struct shard *shard) {
         wheel_arm(&shard->wheel, &shard->slow_reader_timer, shard_now_ms(shard) + LOOK_MS);
 }
 
-bool slow_reader_ask(struct shard *shard, struct peer *peer) {
+bool slow_reader_poll(struct shard *shard, struct peer *peer) {
     uint32_t taken = io_ack_mark(shard->io, peer->connection.socket);
     bool news = !peer->probed || taken != peer->taken;
     if (!peer->probed)
@@ -88,7 +88,7 @@ void slow_reader_watch(struct shard *shard, struct peer *peer) {
     if (peer->state == PEER_CLOSING || !list_empty(&peer->by_lifecycle))
         return;
     list_append(&shard->slow_readers, &peer->by_lifecycle);
-    slow_reader_ask(shard, peer);
+    slow_reader_poll(shard, peer);
     peer->looks = 0;
     look_later(shard);
 }
@@ -104,7 +104,7 @@ static void look_at(struct shard *shard, struct peer *peer) {
         return;
     }
     list_append(&shard->slow_readers, &peer->by_lifecycle);
-    if (slow_reader_ask(shard, peer))
+    if (slow_reader_poll(shard, peer))
         return;
     if (++peer->looks >= (peer->steady ? STEADY_LOOKS : QUIET_LOOKS))
         peer_close(shard, peer, waiting ? (int)COUNT_CLOSED_SLOW_READER : COUNTER_NONE);

@@ -20,6 +20,6 @@ static inline void slow_reader_count_sent(struct peer *peer, uint32_t bytes) {
 void slow_reader_watch(struct shard *shard, struct peer *peer);
 // Asks the kernel whether the peer has taken bytes since the last look. The first look of a send returns true: the time
 // without progress counts from then on.
-bool slow_reader_ask(struct shard *shard, struct peer *peer);
+bool slow_reader_poll(struct shard *shard, struct peer *peer);
 // Handles the shard's slow_reader_timer.
 void slow_reader_look(struct shard *shard);

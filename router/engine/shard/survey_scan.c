@@ -25,7 +25,7 @@ bool survey_due(const struct shard *shard) {
     return !timer_armed(&shard->survey.timer) && is_wanted(shard);
 }
 
-void survey_ask(struct shard *shard) {
+void survey_request(struct shard *shard) {
     uint64_t now_ms = shard_now_ms(shard);
     // Before shard_wake_others reads which shards sleep
     uint64_t before_ms = atomic_exchange(&shard->hub->asked_ms, now_ms);

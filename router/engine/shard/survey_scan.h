@@ -6,7 +6,7 @@
 #include "router/engine/shard/shard.h"
 
 // Requests surveys: they are made for ASKED_MS from now on.
-void survey_ask(struct shard *shard);
+void survey_request(struct shard *shard);
 // Returns whether a survey must begin.
 bool survey_due(const struct shard *shard);
 // Begins a survey if one is due.

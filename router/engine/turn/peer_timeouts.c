@@ -40,7 +40,7 @@ static void frame_expired(struct shard *shard, struct peer *peer) {
 // A send that lasts doesn't show what the peer takes of it, so the kernel is asked.
 static bool is_idle(struct shard *shard, struct peer *peer) {
     if (peer->connection.send_op)
-        slow_reader_ask(shard, peer);
+        slow_reader_poll(shard, peer);
     return peer_due_ms(shard, peer) <= shard_now_ms(shard);
 }
 

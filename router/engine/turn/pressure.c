@@ -60,7 +60,7 @@ static struct peer *slowest(struct shard *shard, size_t bytes_min) {
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
         if (peer && is_slow(shard, peer, bytes_min) && (!worst || is_slower(shard, peer, worst)) &&
-            !slow_reader_ask(shard, peer))
+            !slow_reader_poll(shard, peer))
             worst = peer;
     }
     return worst;

@@ -214,7 +214,7 @@ static void ping(struct shard *shard, struct peer *peer) {
     own->is_pinged = true;
     own->pinged_ms = shard_tick(shard);
     if (peer->connection.send_op)
-        slow_reader_ask(shard, peer);
+        slow_reader_poll(shard, peer);
     queue_control(shard, peer, WEBSOCKET_PING, (const uint8_t *)"", 0);
 }
 
@@ -223,7 +223,7 @@ static void ping(struct shard *shard, struct peer *peer) {
 static uint32_t unanswered_ms(struct shard *shard, struct peer *peer) {
     uint32_t pinged_ms = shard_since(shard, http_peer_of(peer)->pinged_ms), waiting_ms;
     if (peer->connection.send_op)
-        slow_reader_ask(shard, peer);
+        slow_reader_poll(shard, peer);
     waiting_ms = shard_since(shard, peer->sending_ms);
     return waiting_ms < pinged_ms ? waiting_ms : pinged_ms;
 }

@@ -68,7 +68,7 @@ static void put_target(struct observation *observation, const struct pending *pe
                        const struct agent *agent) {
     assert(!pending || pending->used);
     char name[METHOD_BYTES_MAX];
-    bool is_remote = !agent && pending && pending->query_bytes;
+    bool is_remote = !agent && pending && pending->named_target_bytes;
     bool is_group = is_remote && error_target_kind(pending) == SUBJECT_CAPABILITY;
     size_t bytes = is_remote ? error_target_name(pending, name) : SIZE_MAX;
     if (agent) {

@@ -52,7 +52,7 @@ void peer_label_of_target(struct shard *shard, const struct pending *pending, st
     bool is_group = error_target_kind(pending) == SUBJECT_CAPABILITY;
     size_t bytes = SIZE_MAX;
     char name[METHOD_BYTES_MAX];
-    if (pending->query_bytes)
+    if (pending->named_target_bytes)
         bytes = error_target_name(pending, name);
     if (bytes == SIZE_MAX || bytes + 1 > sizeof label->text) {
         put_number(label, pending->target);

@@ -47,17 +47,17 @@ static void whom_it_is_asked_of_stands_behind_the_id(void **state) {
     static const uint32_t name_bytes[] = {PENDING_ID_INLINE - 1, 1, sizeof name};
     for (unsigned which = 0; which < 3; which++) {
         struct pending *pending = pending_add(&table, id, id_bytes[which]);
-        assert_int_equal(pending->query_bytes, 0);
+        assert_int_equal(pending->named_target_bytes, 0);
         if (which) {
             memory_fail_after(0);
-            assert_false(pending_keep_asked(&table, pending, 'n', name, name_bytes[which] - 1));
+            assert_false(pending_keep_named_target(&table, pending, 'n', name, name_bytes[which] - 1));
             memory_fail_after(UINT64_MAX);
         }
-        assert_true(pending_keep_asked(&table, pending, 'n', name, name_bytes[which] - 1));
+        assert_true(pending_keep_named_target(&table, pending, 'n', name, name_bytes[which] - 1));
         assert_int_equal(pending->id_bytes, id_bytes[which]);
         assert_memory_equal(pending_id(pending), id, id_bytes[which]);
-        assert_int_equal(pending->query_bytes, name_bytes[which]);
-        assert_memory_equal(pending_asked(pending), name, name_bytes[which]);
+        assert_int_equal(pending->named_target_bytes, name_bytes[which]);
+        assert_memory_equal(pending_named_target(pending), name, name_bytes[which]);
         assert_int_equal(pending->bytes, sizeof *pending + (which ? id_bytes[which] + name_bytes[which] : 0));
         pending_end(&table, pending);
     }
