@@ -320,9 +320,9 @@ struct agent *groups_choose(struct groups *groups, enum group_kind kind, const c
     for (size_t step = 0; group && step < group->used; step++) {
         size_t index = (group->turn + step) % group->used;
         struct agent *agent = group->members[index].agent;
-        if (!agent || agent->registrant->connection == wanted->but ||
+        if (!agent || agent->registrant->connection == wanted->excluded_connection ||
             (wanted->is_remote && agent->local_only) ||
-            (wanted->reaches && !wanted->reaches(wanted->reaching, agent)))
+            (wanted->may_reach && !wanted->may_reach(wanted->may_reach_context, agent)))
             continue;
         if (agent->governance < wanted->level) {
             if (!nearest || agent->governance > nearest->governance)

@@ -59,14 +59,14 @@ const char *membership_name(const struct membership *membership, enum group_kind
 // Returns how many requests a connection must answer, over all shards.
 typedef uint32_t groups_load(const void *context, uint64_t connection);
 // Returns whether the source may reach an agent. NULL in place of such a function: the source may reach all agents.
-typedef bool groups_reaches(const void *context, const struct agent *agent);
+typedef bool groups_may_reach(const void *context, const struct agent *agent);
 // Which members of a group are wanted: not on the connection `but`, in reach, and supporting the level.
 struct wanted_member {
-    uint64_t but;
+    uint64_t excluded_connection;
     enum governance level;
     bool is_remote; // another hub asks, so members with local_only are left out
-    groups_reaches *reaches;
-    const void *reaching; // the context of `reaches`
+    groups_may_reach *may_reach;
+    const void *may_reach_context; // the context of `reaches`
 };
 // Returns the wanted member with the fewest pending requests, ties in turn. If no member supports the level, returns
 // the member with the highest level. NULL: there is no member.

@@ -14,8 +14,8 @@ struct rules_query {
 static struct agent *choose(const struct rules_query *query, enum group_kind kind, const char *name,
                             size_t bytes) {
     const struct rules_message *message = query->message;
-    struct wanted_member wanted = {message->source, message->required, message->is_remote, message->reaches,
-                                   message->reaching};
+    struct wanted_member wanted = {message->source, message->required, message->is_remote, message->may_reach,
+                                   message->may_reach_context};
     return groups_choose(&query->agents->groups, kind, name, bytes, &wanted, query->load, query->context);
 }
 
@@ -37,15 +37,15 @@ static bool method_is(const struct rules_message *message, const char *method) {
     return message->method_bytes == strlen(method) && memcmp(message->method, method, strlen(method)) == 0;
 }
 
-bool rules_read_tool(const struct rules_message *message) {
+bool rules_is_tool_call(const struct rules_message *message) {
     return method_is(message, "tool/integration");
 }
 
-bool rules_read_approver(const struct rules_message *message) {
+bool rules_is_approval(const struct rules_message *message) {
     return method_is(message, "governance/approval");
 }
 
-bool rules_read_command(const struct rules_message *message) {
+bool rules_is_command(const struct rules_message *message) {
     return method_is(message, "command/execute");
 }
 
@@ -91,8 +91,8 @@ static void by_tool(const struct rules_query *query, struct rules_verdict *verdi
 static void by_method(const struct rules_query *query, struct rules_verdict *verdict) {
     const struct rules_message *message = query->message;
     const struct rules_field *approver = &message->approver, *command = &message->command;
-    bool by_approver = rules_read_approver(message) && approver->text;
-    bool by_command = rules_read_command(message) && command->text;
+    bool by_approver = rules_is_approval(message) && approver->text;
+    bool by_command = rules_is_command(message) && command->text;
     struct agent *agent = NULL;
     if (by_approver)
         agent = named(query, approver);
@@ -111,7 +111,7 @@ struct rules_verdict rules_route(struct agents *agents, const struct rules_messa
     struct rules_verdict verdict = {0};
     if (message->target.is_present)
         by_target(&query, &verdict);
-    else if (rules_read_tool(message))
+    else if (rules_is_tool_call(message))
         by_tool(&query, &verdict);
     else
         by_method(&query, &verdict);

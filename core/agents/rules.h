@@ -28,14 +28,14 @@ struct rules_message {
     const char *method; // decoded; NULL: longer than any name
     size_t method_bytes;
     struct rules_field target;
-    struct rules_field tool;     // read for tool/integration alone
-    struct rules_field approver; // read for governance/approval alone
-    struct rules_field command;  // read for command/execute alone
-    enum governance required;    // by the header block; GOVERNANCE_AUTONOMOUS requires nothing
-    uint64_t source;             // connection
-    bool is_remote;              // the source is at another hub
-    groups_reaches *reaches;     // which members of groups the source may reach; NULL: all
-    const void *reaching;        // the context of `reaches`
+    struct rules_field tool;       // read for tool/integration alone
+    struct rules_field approver;   // read for governance/approval alone
+    struct rules_field command;    // read for command/execute alone
+    enum governance required;      // by the header block; GOVERNANCE_AUTONOMOUS requires nothing
+    uint64_t source;               // connection
+    bool is_remote;                // the source is at another hub
+    groups_may_reach *may_reach;   // which members of groups the source may reach; NULL: all
+    const void *may_reach_context; // the context of `reaches`
     // If no agent here has the approver's name: the source may ask that name alone, or agents that offer the method
     // alone.
     bool by_name_only, by_method_only;
@@ -53,9 +53,9 @@ static inline bool rules_pass_over(const struct rules_message *message, const st
     return message->is_remote && agent->local_only;
 }
 // Return whether the rule of the method reads params.tool, params.approver, or params.command.
-bool rules_read_tool(const struct rules_message *message);
-bool rules_read_approver(const struct rules_message *message);
-bool rules_read_command(const struct rules_message *message);
+bool rules_is_tool_call(const struct rules_message *message);
+bool rules_is_approval(const struct rules_message *message);
+bool rules_is_command(const struct rules_message *message);
 // Returns whether the message is an event, which goes to all subscribers of params.event (core/agents/topics.h): the
 // method `event` without a targetAgent. Then rules_route must not be called.
 bool rules_is_event(const struct rules_message *message);

@@ -32,12 +32,12 @@ static struct rules_field name_of(const struct rules_message *criteria, const st
     }
     if (name.is_present)
         return by_group ? no_field : name;
-    if (rules_read_tool(criteria)) {
+    if (rules_is_tool_call(criteria)) {
         out->kind = SUBJECT_TOOL;
         return criteria->tool;
     }
-    bool by_approver = rules_read_approver(criteria) && criteria->approver.text;
-    bool by_command = rules_read_command(criteria) && criteria->command.text;
+    bool by_approver = rules_is_approval(criteria) && criteria->approver.text;
+    bool by_command = rules_is_command(criteria) && criteria->command.text;
     out->is_first = (by_approver || by_command) && !skips_first;
     if (out->is_first && !verdict->stands_in)
         return no_field; // the named agent is here and doesn't support the level

@@ -32,8 +32,7 @@ static size_t waiting_at(const struct shard *shard, const struct order *order) {
 
 // Returns whether a registration may take the name of another connection (--takeover). With a users file both must be
 // of one user.
-static bool registry_check_may_follow(const struct shard *shard, const struct order *order,
-                                      const struct user *owner) {
+static bool may_take_over(const struct shard *shard, const struct order *order, const struct user *owner) {
     assert(order->kind == ORDER_REGISTER);
     return shard->settings->takeover && (!shard->settings->users || identity_same(owner, order->owner));
 }
@@ -46,8 +45,7 @@ static enum error registry_check_order(struct shard *shard, struct order *order)
     assert(shard->index == 0);
     switch (order->kind) {
     case ORDER_REGISTER:
-        if (agent && !own && !order->child &&
-            (agent->child || !registry_check_may_follow(shard, order, agent->owner)))
+        if (agent && !own && !order->child && (agent->child || !may_take_over(shard, order, agent->owner)))
             return ERROR_AGENT_ID_TAKEN;
         if (!own && agents_at(shard, order->mail.connection) + waiting_at(shard, order) >=
                         AGENTS_PER_CONNECTION_MAX) {
@@ -279,7 +277,7 @@ static bool wait_or_refuse(struct shard *shard, struct order *order) {
         wait_behind(first, order);
         return true;
     }
-    bool may_take = order->child || registry_check_may_follow(shard, order, first->owner);
+    bool may_take = order->child || may_take_over(shard, order, first->owner);
     if (may_take)
         release(shard, first, false, true);
     else

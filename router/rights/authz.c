@@ -80,11 +80,11 @@ static bool read_call(const struct shard *shard, const struct rules_message *cri
         call->names[call->by] = name_of(&criteria->target, group);
         return criteria->target.is_string;
     }
-    if (rules_read_tool(criteria)) {
+    if (rules_is_tool_call(criteria)) {
         call->by = KIND_TOOL;
         return criteria->tool.is_string;
     }
-    if (rules_read_approver(criteria) && approver->text &&
+    if (rules_is_approval(criteria) && approver->text &&
         (named = agents_find(&shard->agents, approver->text, approver->bytes)) && !named->absent &&
         !rules_pass_over(criteria, named)) {
         call->by = KIND_AGENT;
@@ -242,7 +242,7 @@ static bool names_remote_agent(const struct shard *shard, const struct message *
     const struct rules_field *approver = &criteria->approver;
     bool skips_first = message->retry && message->retry->first_over;
     return hub_has_cluster(shard->hub) && !message->origin && !skips_first && !criteria->target.is_present &&
-           rules_read_approver(criteria) && approver->text &&
+           rules_is_approval(criteria) && approver->text &&
            !agents_find(&shard->agents, approver->text, approver->bytes);
 }
 
@@ -270,9 +270,9 @@ bool authz_call(struct shard *shard, const struct message *message, struct rules
         refuse_right(shard, message, RULE_CALL);
         return false;
     }
-    if (!rights_reach_all(user) && !criteria->reaches) {
-        criteria->reaches = authz_in_reach;
-        criteria->reaching = user;
+    if (!rights_reach_all(user) && !criteria->may_reach) {
+        criteria->may_reach = authz_in_reach;
+        criteria->may_reach_context = user;
     }
     return true;
 }

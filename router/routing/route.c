@@ -136,7 +136,7 @@ static void forward_by_kind(struct shard *shard, const struct message *message,
                             const struct rules_message *criteria, struct agent *agent) {
     if (!message_is_request(message))
         forward_notification(shard, message, agent, NULL);
-    else if (agent->hermes && rules_read_command(criteria))
+    else if (agent->hermes && rules_is_command(criteria))
         route_command(shard, message, agent);
     else
         forward_request(shard, message, agent, NULL);
@@ -572,8 +572,8 @@ void route_query_read(const struct message *message, struct route_query *query) 
     criteria->required = message->frame->unit->directives.governance;
     criteria->source = message->peer->connection_id;
     criteria->is_remote = message->origin != NULL;
-    criteria->reaching = NULL;
-    criteria->reaches = NULL;
+    criteria->may_reach_context = NULL;
+    criteria->may_reach = NULL;
     criteria->by_name_only = criteria->by_method_only = false;
     if (message->again && lookup_has(&message->lookup, KEY_TARGET_AGENT))
         criteria->target = raw_target(message);
@@ -583,10 +583,10 @@ void route_query_read(const struct message *message, struct route_query *query) 
     const struct attachment *attachment = message_attachment(message);
     if (attachment)
         criteria->target = attached_target(attachment);
-    if (rules_read_tool(criteria))
+    if (rules_is_tool_call(criteria))
         read_field(message, KEY_TOOL, &criteria->tool, query->second, sizeof query->second);
-    else if (rules_read_approver(criteria))
+    else if (rules_is_approval(criteria))
         read_field(message, KEY_APPROVER, &criteria->approver, query->second, sizeof query->second);
-    else if (rules_read_command(criteria))
+    else if (rules_is_command(criteria))
         read_field(message, KEY_COMMAND, &criteria->command, query->second, sizeof query->second);
 }

@@ -118,7 +118,7 @@ static bool reaches_without_approval(const void *user, const struct agent *agent
     return authz_reaches(user, agent) && !authz_stream_requires_approval(user, agent->id, bytes, NULL, 0);
 }
 
-static groups_reaches *reaching_for(const struct shard *shard, const struct user *user) {
+static groups_may_reach *reaching_for(const struct shard *shard, const struct user *user) {
     if (user && shard->hub->start_settings.approval_level && rights_hold_any(user))
         return reaches_without_approval;
     return user && !rights_reach_all(user) ? reaches : NULL;
@@ -132,8 +132,8 @@ static struct agent *choose(struct shard *shard, struct hcs_client *client) {
                    has_target ? client->target_bytes : strlen(default_target)},
         .required = client->required,
         .source = client->connection,
-        .reaches = reaching_for(shard, client->user),
-        .reaching = client->user,
+        .may_reach = reaching_for(shard, client->user),
+        .may_reach_context = client->user,
     };
     struct rules_verdict verdict = rules_route(&shard->agents, &criteria, hub_pending, shard->hub);
     if (verdict.error == ERROR_GOVERNANCE_VIOLATION && is_producer(shard, verdict.agent)) {

@@ -46,8 +46,9 @@ static uint32_t owed_by_connection(const void *context, uint64_t connection) {
 }
 
 static const char *choose(struct agents *agents, const char *method, uint64_t but, const uint32_t *owed) {
-    const struct agent *agent = groups_choose(&agents->groups, GROUP_METHOD, method, strlen(method),
-                                              &(struct wanted_member){.but = but}, owed_by_connection, owed);
+    const struct agent *agent =
+        groups_choose(&agents->groups, GROUP_METHOD, method, strlen(method),
+                      &(struct wanted_member){.excluded_connection = but}, owed_by_connection, owed);
     static char ids[4][16]; // an agent's id has no terminating zero
     static unsigned turn;
     if (!agent)

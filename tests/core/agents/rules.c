@@ -122,8 +122,8 @@ static void tools_and_approvers(void **state) {
     for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
         struct rules_message message = {
             .method = table[index].method, .method_bytes = strlen(table[index].method), .source = 9};
-        assert_true(rules_read_tool(&message) != rules_read_approver(&message));
-        *(rules_read_tool(&message) ? &message.tool : &message.approver) =
+        assert_true(rules_is_tool_call(&message) != rules_is_approval(&message));
+        *(rules_is_tool_call(&message) ? &message.tool : &message.approver) =
             field(table[index].given, table[index].text);
         struct rules_verdict verdict = rules_route(&agents, &message, nothing_owed, NULL);
         assert_int_equal(verdict.error, table[index].error);
