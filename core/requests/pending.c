@@ -106,7 +106,7 @@ static struct pending_chunk *chunk_with_room(struct pending_table *table) {
 
 // --- Giving chunks back
 
-bool pending_table_has_rest(const struct pending_table *table) {
+bool pending_table_has_unused(const struct pending_table *table) {
     return table->empty > (table->chunk_count && table->chunks[0].used == 0 ? 1 : 0);
 }
 

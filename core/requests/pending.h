@@ -150,7 +150,7 @@ void pending_table_init(struct pending_table *table, uint32_t shard, struct quot
 // Frees the table. Every request must have ended.
 void pending_table_deinit(struct pending_table *table);
 // Returns whether pending_table_shrink may give chunks back, at its next call or the one after that.
-bool pending_table_has_rest(const struct pending_table *table);
+bool pending_table_has_unused(const struct pending_table *table);
 // Gives back chunks that weren't used since the last call, a few at a time. The first chunk stays.
 void pending_table_shrink(struct pending_table *table);
 

@@ -88,7 +88,7 @@ static void parcel_keep(struct parcel_pool *pool, uint32_t count) {
 }
 
 // Returns an unused head, or NULL.
-static char *take_rested_head(struct parcel_pool *pool) {
+static char *take_idle_head(struct parcel_pool *pool) {
     char *head = pool->heads;
     if (!head)
         return NULL;
@@ -100,7 +100,7 @@ static char *take_rested_head(struct parcel_pool *pool) {
 
 static void keep_heads(struct parcel_pool *pool, uint32_t count) {
     while (pool->head_count > count) {
-        memory_give(take_rested_head(pool));
+        memory_give(take_idle_head(pool));
         parcel_pool_count(pool, -(int64_t)pool->head_bytes);
     }
     pool->head_idle = pool->head_count;
@@ -580,7 +580,7 @@ bool parcel_copy_block(struct parcel *parcel) {
 // Takes memory for a long head. All heads that the pool keeps have one size.
 static char *take_long_head(struct parcel *parcel, size_t count, struct parcel_pool *here) {
     bool may_rest = count <= HEAD_REST_BYTES;
-    char *head = may_rest && parcel->pool == here ? take_rested_head(here) : NULL;
+    char *head = may_rest && parcel->pool == here ? take_idle_head(here) : NULL;
     if (!head)
         head = parcel_text_take(parcel, may_rest ? HEAD_REST_BYTES : count);
     if (head)

@@ -14,7 +14,7 @@ enum order_kind {
     ORDER_RESIGN, // unregisters all agents of a connection, which stays
     ORDER_LEAVE,  // as ORDER_RESIGN, and ends the requests to these agents: the connection is gone
     // Ends the requests to a child, and the agents that its program has registered: the child may start again
-    ORDER_REST,
+    ORDER_CHILD_STOPPED,
     ORDER_YIELD, // unregisters an agent, since another hub has the name; the agent's connection is told
     ORDER_LINK,  // makes the connection the link to other hubs
 };
@@ -27,7 +27,7 @@ enum order_stage {
     ORDER_SETTLED,
     ORDER_NOTIFYING, // tells the connection that has lost the name
     ORDER_NOTIFIED,
-    ORDER_MARKING, // the first stage of ORDER_REST with on_marked
+    ORDER_MARKING, // the first stage of ORDER_CHILD_STOPPED with on_marked
 };
 
 struct order {
@@ -58,18 +58,18 @@ struct order {
     bool over_share;          // the holder would have more than half of the quota
     bool revoked;             // the order takes back what the user's rights allow no more; the peer is told
     bool hermes, resting, absent, local_only;
-    bool down;            // of ORDER_REST: the child doesn't start again
+    bool down;            // of ORDER_CHILD_STOPPED: the child doesn't start again
     bool removed;         // of ORDER_LEAVE: requests that waited find no agent of the name
-    uint64_t *exempt_ids; // of ORDER_REST: as struct exempt_requests; the order owns the memory
+    uint64_t *exempt_ids; // of ORDER_CHILD_STOPPED: as struct exempt_requests; the order owns the memory
     size_t exempt_count;
-    bool requests_wait; // of ORDER_REST: exempt_ids has requests that were not sent yet
-    // Of ORDER_REST, if only marked requests end: called on the connection's shard when each shard has marked its
-    // requests to the connection and all marked requests have arrived.
+    bool requests_wait; // of ORDER_CHILD_STOPPED: exempt_ids has requests that were not sent yet
+    // Of ORDER_CHILD_STOPPED, if only marked requests end: called on the connection's shard when each shard has marked
+    // its requests to the connection and all marked requests have arrived.
     void (*on_marked)(struct shard *shard, struct order *order);
-    uint32_t mark_next;       // with on_marked: how many shards were told to mark
-    bool others_wait;         // of ORDER_REST: requests that another program has, or will have, survive
-    uint32_t ended;           // of ORDER_REST: requests and sessions that have ended so far
-    bool *had_requests;       // of ORDER_REST, on the order's shard: set at the end if any have ended
+    uint32_t mark_next; // with on_marked: how many shards were told to mark
+    bool others_wait;   // of ORDER_CHILD_STOPPED: requests that another program has, or will have, survive
+    uint32_t ended;     // of ORDER_CHILD_STOPPED: requests and sessions that have ended so far
+    bool *had_requests; // of ORDER_CHILD_STOPPED, on the order's shard: set at the end if any have ended
     uint32_t *awaiting_count; // on the order's shard: counted down when the order has come back; or NULL
     char *request_id;         // owned by the order; NULL: no request waits for an answer
     uint32_t request_id_bytes;

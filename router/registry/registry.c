@@ -336,7 +336,7 @@ static void count_for_peer(struct shard *shard, const struct order *order, int c
 
 static void mark_pending(struct shard *shard, const struct order *order) {
     struct registrant *registrant = agents_registrant(&shard->agents, order->mail.connection);
-    assert(order->kind == ORDER_REST);
+    assert(order->kind == ORDER_CHILD_STOPPED);
     if (!registrant)
         return;
     completion_mark(registrant);

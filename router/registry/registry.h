@@ -15,9 +15,9 @@
 // Sends an order. Takes the order.
 //
 // When a child's program has ended and starts again, the requests to the old program end, and later requests wait for
-// the next program (ORDER_REST). Requests that are under way between shards can't be seen from the child's shard. So
-// each shard in turn marks its own requests, and the order comes back behind these requests, since mail stays in order.
-// If the hub itself has ended the program, requests that were not sent yet stay.
+// the next program (ORDER_CHILD_STOPPED). Requests that are under way between shards can't be seen from the child's
+// shard. So each shard in turn marks its own requests, and the order comes back behind these requests, since mail stays
+// in order. If the hub itself has ended the program, requests that were not sent yet stay.
 void registry_submit(struct shard *shard, struct order *order);
 // Takes the next step of an order that came by mail. Returns false if that is more than a turn does: then the same
 // order must go on in the next turn, before other orders.
@@ -26,8 +26,8 @@ bool registry_step(struct shard *shard, struct order *order);
 void registry_confirmed(struct shard *shard, struct order *order);
 // Ends the wait of a registration in shard->claims, on shard 0. `is_taken`: another hub holds the name.
 void registry_claimed(struct shard *shard, struct order *order, bool is_taken);
-// Unregisters an agent, on shard 0, since another hub has the name. `link`: the connection to the NATS server. Returns false without
-// memory.
+// Unregisters an agent, on shard 0, since another hub has the name. `link`: the connection to the NATS server. Returns
+// false without memory.
 bool registry_yield(struct shard *shard, uint64_t link, const struct agent *agent);
 // Unregisters the agents of a peer that can't answer any more. Called at most once a peer.
 void registry_leave(struct shard *shard, struct peer *peer);

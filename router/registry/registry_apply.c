@@ -137,7 +137,7 @@ static void apply_yield(struct shard *shard, struct order *order) {
 // Removes a connection's agents, but for a child's own name, which stays.
 static void apply_resign(struct shard *shard, struct order *order) {
     struct registrant *registrant = agents_registrant(&shard->agents, order->mail.connection);
-    bool restarts = order->kind == ORDER_REST;
+    bool restarts = order->kind == ORDER_CHILD_STOPPED;
     for (struct list *node = registrant ? registrant->agents.next : NULL, *next;
          registrant && node != &registrant->agents; node = next) {
         struct agent *agent = list_entry(node, struct agent, by_registrant);
@@ -230,7 +230,7 @@ bool registry_apply_order(struct shard *shard, struct order *order) {
     case ORDER_LEAVE:
         is_complete = apply_leave(shard, order);
         break;
-    case ORDER_REST:
+    case ORDER_CHILD_STOPPED:
         apply_rest(shard, order);
         break;
     case ORDER_LINK:

@@ -216,7 +216,7 @@ static void slots_of_a_burst_go_back(void **state) {
     uint64_t rest = atomic_load(&budget->quota_bytes);
     assert_true(rest < SHARDS * (PENDING_CHUNK * sizeof(struct pending) + 80 * 1024));
     for (uint32_t shard = 0; shard < SHARDS; shard++)
-        assert_false(pending_table_has_rest(&scene.world.shards[shard]->pending));
+        assert_false(pending_table_has_unused(&scene.world.shards[shard]->pending));
     scene_check(&scene);
     scene_close(&scene);
 }

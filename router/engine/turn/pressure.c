@@ -284,9 +284,9 @@ static void close_one(struct shard *shard) {
 }
 
 // Returns whether unused memory could be given back to the system.
-static bool has_rest(const struct shard *shard) {
+static bool has_unused(const struct shard *shard) {
     return shard->buffers.free_count || shard->buffers.returned || shard->parcels.free_count ||
-           pending_table_has_rest(&shard->pending) || shard->free_exchanges.count;
+           pending_table_has_unused(&shard->pending) || shard->free_exchanges.count;
 }
 
 static void shrink_later(struct shard *shard) {
@@ -303,13 +303,13 @@ void pressure_shrink(struct shard *shard) {
     pending_table_shrink(&shard->pending);
     freelist_shrink(&shard->free_exchanges, &shard->quota);
     memory_collect();
-    if (has_rest(shard))
+    if (has_unused(shard))
         shrink_later(shard);
 }
 
 void pressure_relieve(struct shard *shard) {
     assert(!shard->teardown);
-    if (has_rest(shard) && !timer_armed(&shard->shrink_timer))
+    if (has_unused(shard) && !timer_armed(&shard->shrink_timer))
         shrink_later(shard);
     if (shard_now_ms(shard) < shard->relief_ms || !is_short(shard))
         return;

@@ -13,10 +13,10 @@
 //
 // Shard 0 has all children. A stub is closed only when its child is freed. When the program ends, the peer's end is
 // carried out here (child_stub_ended), and the sockets of the next process are given to the connection later.
-// Messages for the child wait meanwhile in the stub's outbox, which is held. ORDER_REST (router/registry/registry.h)
-// ends the requests that the child owed, on all shards. If the hub itself has ended the program, requests that weren't
-// sent survive. The next process isn't started before that order has come back, so all messages that wait then are for
-// the next process.
+// Messages for the child wait meanwhile in the stub's outbox, which is held. ORDER_CHILD_STOPPED
+// (router/registry/registry.h) ends the requests that the child owed, on all shards. If the hub itself has ended the
+// program, requests that weren't sent survive. The next process isn't started before that order has come back, so all
+// messages that wait then are for the next process.
 #pragma once
 
 #include "core/child/child_settings.h"
@@ -110,7 +110,7 @@ struct child {
     bool is_shut;             // the hub has closed the program's input
     bool replaced;            // another program has this one's place (SIGHUP); users aren't told yet
     bool keeps_queue;         // unsent messages wait for the next process, as the hub ended this one
-    bool rest_due;            // ORDER_REST couldn't be made yet, for want of memory
+    bool rest_due;            // ORDER_CHILD_STOPPED couldn't be made yet, for want of memory
     struct outbox hub_outbox; // the hub's own messages to the program
     struct own_requests own;  // the hub's own requests to the program
 };

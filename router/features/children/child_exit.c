@@ -95,8 +95,8 @@ static void end_group(struct shard *shard, struct child *child) {
 static void detach_stub(struct shard *shard, struct child *child) {
     assert(child_is_up(child) && child_of_stub(child->stub) == child);
     struct peer *stub = child->stub;
-    child->had_requests =
-        child->of && child->pending_count > 0; // for other children ORDER_REST sets this (child_rest)
+    child->had_requests = child->of && child->pending_count >
+                                           0; // for other children ORDER_CHILD_STOPPED sets this (child_rest)
     child->keeps_queue =
         child->state == CHILD_STOPPING &&
         (child->after == CHILD_AFTER_FRESH || child->after == CHILD_AFTER_IDLE || child->removed);

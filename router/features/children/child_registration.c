@@ -154,11 +154,11 @@ static void save_pending_now(struct shard *shard, struct order *order) {
     save_pending(child_of_stub(stub), order->requests_wait, order);
 }
 
-// Submits the ORDER_REST of a child. If the child doesn't start again, no message finds it any more, and all requests
-// end, whenever they came.
+// Submits the ORDER_CHILD_STOPPED of a child. If the child doesn't start again, no message finds it any more, and all
+// requests end, whenever they came.
 bool child_rest(struct shard *shard, struct child *child, bool waiting) {
     assert(child->stub->connection.paused);
-    struct order *order = order_create(shard, ORDER_REST, child->stub->connection_id);
+    struct order *order = order_create(shard, ORDER_CHILD_STOPPED, child->stub->connection_id);
     if (!order)
         return false;
     order->others_wait = has_sessions_alone(child);

@@ -238,7 +238,7 @@ static void empty_chunks_go_back_and_no_hub_id_returns(void **state) {
     for (unsigned round = 0; round < ROUNDS; round++) {
         uint64_t *hub_ids = all_ids + round * MANY;
         add_many(&table, hub_ids, MANY);
-        assert_false(pending_table_has_rest(&table));
+        assert_false(pending_table_has_unused(&table));
         assert_true(account()->used - used >= (int64_t)(MANY * sizeof(struct pending)));
         shrink(&table);   // takes nothing that is in use
         if (round == 1) { // the first slots of a chunk go ahead of the others
@@ -248,9 +248,9 @@ static void empty_chunks_go_back_and_no_hub_id_returns(void **state) {
             }
         }
         end_many(&table, hub_ids, MANY);
-        assert_true(pending_table_has_rest(&table));
+        assert_true(pending_table_has_unused(&table));
         shrink(&table);
-        assert_false(pending_table_has_rest(&table));
+        assert_false(pending_table_has_unused(&table));
         assert_true(account()->used - used < (int64_t)(3 * PENDING_CHUNK * sizeof(struct pending) / 2));
         for (unsigned index = 0; index < MANY; index++)
             assert_null(pending_find(&table, hub_ids[index]));
@@ -315,12 +315,12 @@ static void a_chunk_whose_slots_are_far_apart_stays(void **state) {
         for (unsigned at = 0; at < 2 * PENDING_CHUNK; at++)
             pending_end(&table, &table.chunks[at / PENDING_CHUNK].slots[at % PENDING_CHUNK]);
         shrink(&table);
-        assert_false(pending_table_has_rest(&table)); // nor is it looked at again before it was used
+        assert_false(pending_table_has_unused(&table)); // nor is it looked at again before it was used
         assert_int_equal(table.chunks[1].slots == NULL, cases[index].goes);
         add_many(&table, hub_ids, 2 * PENDING_CHUNK);
         assert_true(!cases[index].goes || table.chunks[1].slots[7].generation == cases[index].next);
         end_many(&table, hub_ids, 2 * PENDING_CHUNK);
-        assert_true(pending_table_has_rest(&table));
+        assert_true(pending_table_has_unused(&table));
         pending_table_deinit(&table);
     }
 }
