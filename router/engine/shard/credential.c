@@ -49,7 +49,7 @@ void identity_uncount(struct identity *identity) {
 
 bool identity_take(struct shard *shard, struct peer_cold *cold, int socket) {
     assert(shard->settings->users && cold->peer && !cold->identity);
-    struct identity *identity = quota_take_zeroed(&shard->places, 1, sizeof *identity);
+    struct identity *identity = quota_take_zeroed(&shard->connection_quota, 1, sizeof *identity);
     if (!identity)
         return false;
     identity->peer = cold->peer;
@@ -76,7 +76,7 @@ void identity_publish(struct shard *shard) {
         atomic_store_explicit(published, oldest, memory_order_relaxed);
 }
 
-void identity_give(struct quota *quota, struct quota *places, struct identity *identity) {
+void identity_give(struct quota *quota, struct quota *connection_quota, struct identity *identity) {
     if (!identity)
         return;
     assert(!timer_armed(&identity->timer) && list_empty(&identity->unauthenticated) &&
@@ -84,7 +84,7 @@ void identity_give(struct quota *quota, struct quota *places, struct identity *i
     digest_wipe(&identity->digest, sizeof identity->digest);
     quota_give(quota, identity->id);
     quota_give(quota, identity->authz_cache);
-    quota_give(places, identity);
+    quota_give(connection_quota, identity);
 }
 
 bool identity_same(const struct user *one, const struct user *other) {

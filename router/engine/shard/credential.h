@@ -106,7 +106,7 @@ void identity_uncount(struct identity *identity);
 // Tells the acceptor the shard's oldest connection without a credential. Called once a turn.
 void identity_publish(struct shard *shard);
 // Gives the identity back. NULL is allowed.
-void identity_give(struct quota *quota, struct quota *places, struct identity *identity);
+void identity_give(struct quota *quota, struct quota *connection_quota, struct identity *identity);
 
 // Returns whether both are the same user. NULL is no user.
 bool identity_same(const struct user *one, const struct user *other);

@@ -156,14 +156,14 @@ struct peer *peer_open_stub(struct shard *shard, const struct transport *transpo
 struct peer_cold *peer_take_cold(struct shard *shard, struct peer *peer) {
     assert(connection_shard(peer->connection_id) == shard->index);
     if (!peer->cold)
-        peer->cold = peer_cold_create(&shard->places, peer, TIMER_TRANSPORT);
+        peer->cold = peer_cold_create(&shard->connection_quota, peer, TIMER_TRANSPORT);
     return peer->cold;
 }
 
 void *peer_state_take(struct shard *shard, struct peer *peer, unsigned feature, size_t bytes) {
     struct peer_cold *cold = peer_take_cold(shard, peer);
     assert(feature < FEATURES_MAX && !peer_state(peer, feature));
-    return cold ? cold->states[feature] = quota_take_zeroed(&shard->places, 1, bytes) : NULL;
+    return cold ? cold->states[feature] = quota_take_zeroed(&shard->connection_quota, 1, bytes) : NULL;
 }
 
 void peer_keep(struct peer *peer, unsigned feature, void *state) {
@@ -336,8 +336,8 @@ void peer_free(struct shard *shard, struct peer *peer) {
     request_index_deinit(&peer->request_index);
     feature_peer_freed(shard, peer);
     if (peer->cold)
-        identity_give(&shard->quota, &shard->places, peer->cold->identity);
-    peer_cold_destroy(&shard->quota, &shard->places, peer->cold);
+        identity_give(&shard->quota, &shard->connection_quota, peer->cold->identity);
+    peer_cold_destroy(&shard->quota, &shard->connection_quota, peer->cold);
     stats_count(&shard->stats, COUNT_CONNECTIONS_CLOSED);
     stats_move_gauge(&shard->stats, peer->transport->gauge, -1);
     slot_give(shard, connection_slot(peer->connection_id));

@@ -168,8 +168,8 @@ static inline void *peer_state(const struct peer *peer, unsigned feature) {
     assert(feature < FEATURES_MAX);
     return peer->cold ? peer->cold->states[feature] : NULL;
 }
-// Makes a feature's state of the peer, zeroed, in the quota of connections (shard.places). The engine gives the state
-// back with the peer. Returns NULL without memory.
+// Makes a feature's state of the peer, zeroed, in the quota of connections (shard.connection_quota). The engine gives
+// the state back with the peer. Returns NULL without memory.
 void *peer_state_take(struct shard *shard, struct peer *peer, unsigned feature, size_t bytes);
 // Sets a feature's state of the peer to memory that the feature has taken elsewhere. The feature gives the memory back
 // when the peer is freed (peer_freed). NULL: the feature has given the memory back.

@@ -5,8 +5,8 @@
 
 #include "core/base/limits.h"
 
-struct peer_cold *peer_cold_create(struct quota *places, struct peer *peer, uint8_t timer_kind) {
-    struct peer_cold *cold = quota_take_zeroed(places, 1, sizeof *cold);
+struct peer_cold *peer_cold_create(struct quota *connection_quota, struct peer *peer, uint8_t timer_kind) {
+    struct peer_cold *cold = quota_take_zeroed(connection_quota, 1, sizeof *cold);
     assert(peer);
     if (!cold)
         return NULL;
@@ -15,15 +15,15 @@ struct peer_cold *peer_cold_create(struct quota *places, struct peer *peer, uint
     return cold;
 }
 
-void peer_cold_destroy(struct quota *quota, struct quota *places, struct peer_cold *cold) {
+void peer_cold_destroy(struct quota *quota, struct quota *connection_quota, struct peer_cold *cold) {
     if (!cold)
         return;
     assert(cold->quota_bytes == 0);
     assert(!timer_armed(&cold->timer));
     quota_give(quota, cold->attachment);
     for (unsigned number = 0; number < FEATURES_MAX; number++)
-        quota_give(places, cold->states[number]);
-    quota_give(places, cold);
+        quota_give(connection_quota, cold->states[number]);
+    quota_give(connection_quota, cold);
 }
 
 bool peer_cold_attach(struct quota *quota, struct peer_cold *cold, const char *agent, size_t bytes) {

@@ -35,9 +35,9 @@ struct peer_cold {
 };
 
 // Makes the cold state of a peer, with a timer of this kind. Returns NULL without memory.
-struct peer_cold *peer_cold_create(struct quota *places, struct peer *peer, uint8_t timer_kind);
+struct peer_cold *peer_cold_create(struct quota *connection_quota, struct peer *peer, uint8_t timer_kind);
 // Gives back a peer's cold state and all that it owns; NULL is allowed. The timer must not be armed, and quota_bytes
 // must be 0.
-void peer_cold_destroy(struct quota *quota, struct quota *places, struct peer_cold *cold);
+void peer_cold_destroy(struct quota *quota, struct quota *connection_quota, struct peer_cold *cold);
 // Replaces the attachment. Returns false without memory: then the former attachment stays.
 bool peer_cold_attach(struct quota *quota, struct peer_cold *cold, const char *agent, size_t bytes);

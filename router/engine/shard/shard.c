@@ -70,7 +70,7 @@ static void init_tables(struct shard *shard) {
     quota_init(&shard->quota, &hub->budget);
     if (hub->start_settings.shard_count * QUOTA_LITTLE_BYTES > shard->quota.little_bytes)
         shard->quota.little_bytes = hub->start_settings.shard_count * QUOTA_LITTLE_BYTES;
-    quota_init_beside(&shard->places, &hub->budget);
+    quota_init_beside(&shard->connection_quota, &hub->budget);
     agents_init(&shard->agents, &hub->start_settings.secrets.tables, &shard->quota);
     shard->agents.shard = shard->index;
     shard->agents.shares = shard->index == 0 ? &hub->shares : NULL;
@@ -252,7 +252,7 @@ void shard_close(struct shard *shard) {
     agents_deinit(&shard->agents);
     freelist_release(&shard->free_exchanges, &shard->quota);
     quota_deinit(&shard->quota);
-    quota_deinit(&shard->places);
+    quota_deinit(&shard->connection_quota);
     parcel_pool_deinit(&shard->parcels);
     buffer_pool_deinit(&shard->buffers);
     give_reserve(shard);

@@ -119,7 +119,7 @@ struct shard {
     struct unit_limits unauthenticated_limits; // of peers whose user isn't known
 
     struct quota quota;
-    struct quota places; // memory of the connections themselves, bounded by --max-connections
+    struct quota connection_quota; // memory of the connections themselves, bounded by --max-connections
     struct buffer_pool buffers;
     struct parcel_pool parcels;
     struct sender sender;
