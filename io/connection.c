@@ -73,7 +73,7 @@ void connection_set_sockets(struct connection *connection, int socket, int out) 
     connection->cancelling = connection->large = connection->ended = false;
     connection->broken = connection->ending = false;
     connection->lag = 0; // the lag was that of the sockets before
-    connection->hurries = false;
+    connection->limits_backlog = false;
 }
 
 bool connection_secure(struct connection *connection, struct secure_source *source,
@@ -210,7 +210,7 @@ static struct send_op *gather(const struct connection *connection, struct outbox
                               struct sender *sender, struct parcel_list *done) {
     const struct turn_bounds *bounds = sender->bounds;
     struct send_op *send_op = send_op_take(sender);
-    size_t most = connection->hurries ? 2 * bounds->narrow_bytes : bounds->send_bytes;
+    size_t most = connection->limits_backlog ? 2 * bounds->lagging_backlog_bytes : bounds->send_bytes;
     if (!send_op)
         return NULL;
     if (connection->buffer_mode != BUFFER_MODE_SMALL) {
@@ -231,10 +231,10 @@ static struct send_op *gather(const struct connection *connection, struct outbox
 static void note_lag(struct connection *connection, const struct outbox *outbox, bool ahead, struct io *io,
                      const struct sender *sender) {
     connection->lag = lag_after(connection->lag, outbox->bytes, sender->bounds->lagging_bytes) & 3;
-    bool hurries = connection->lag == LAG_SENDS && (connection->hurries || ahead);
-    if (hurries != connection->hurries)
-        io_limit_backlog(io, connection->out, hurries ? sender->bounds->narrow_bytes : 0);
-    connection->hurries = hurries;
+    bool hurries = connection->lag == LAG_SENDS && (connection->limits_backlog || ahead);
+    if (hurries != connection->limits_backlog)
+        io_limit_backlog(io, connection->out, hurries ? sender->bounds->lagging_backlog_bytes : 0);
+    connection->limits_backlog = hurries;
 }
 
 static bool seal(struct connection *connection, struct sender *sender) {

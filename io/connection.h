@@ -52,17 +52,17 @@ struct connection {
     struct send_op *send_op; // under way, or NULL
     uint32_t token : CONNECTION_TOKEN_BITS;
     enum receiving receiving : 2;
-    unsigned lag : 2;    // lag_after
-    bool hurries : 1;    // parcels overtook others while the peer lagged: the kernel's backlog is limited
-    bool paused : 1;     // the outbox isn't sent until the owner resets this
-    bool cancelling : 1; // the end of the receive was asked for
-    bool large : 1;      // the last frame had memory of its own
-    bool ended : 1;      // no more bytes come: the peer's end, or an error
-    bool watching : 1;   // an io_watch is under way
-    bool broken : 1;     // no more bytes can be sent
-    bool ending : 1;     // connection_end was called
-    int socket;          // for receiving
-    int out;             // for sending; mostly the same socket
+    unsigned lag : 2;        // lag_after
+    bool limits_backlog : 1; // parcels overtook others while the peer lagged: the kernel's backlog is limited
+    bool paused : 1;         // the outbox isn't sent until the owner resets this
+    bool cancelling : 1;     // the end of the receive was asked for
+    bool large : 1;          // the last frame had memory of its own
+    bool ended : 1;          // no more bytes come: the peer's end, or an error
+    bool watching : 1;       // an io_watch is under way
+    bool broken : 1;         // no more bytes can be sent
+    bool ending : 1;         // connection_end was called
+    int socket;              // for receiving
+    int out;                 // for sending; mostly the same socket
     uint32_t direct_bytes : CONNECTION_DIRECT_BITS;
     // Set by the owner; connection_receive applies this to a receive under way
     enum buffer_mode buffer_mode : 2;

@@ -176,7 +176,7 @@ static uint32_t fitting(const struct shard *shard, const struct peer *peer, cons
 
 static bool send_share(struct shard *shard, const struct event_delivery *delivery, struct peer *peer,
                        struct parcel *share) {
-    share->for_many = delivery->copy->subscribers > shard->bounds.at_once;
+    share->for_many = delivery->copy->subscribers > shard->bounds.fanout_direct_max;
     if (send_event(shard, peer, share))
         return true;
     send_release(shard, share);
@@ -306,7 +306,7 @@ void event_fanout_to_all(struct shard *shard, struct copy *copy) {
         offer_to_everybody(shard, &delivery, copy);
     else
         offer_to_matching(shard, &delivery, copy);
-    if (copy->subscribers > shard->bounds.at_once) {
+    if (copy->subscribers > shard->bounds.fanout_direct_max) {
         shard->fanout_sends.bytes += bytes;
         shard->read_fairness.heavy = true;
     }

@@ -165,7 +165,7 @@ static void apply_rest(struct shard *shard, struct order *order) {
 
 // Removes agents of a connection, as many as there is time for. Returns whether all are removed.
 static bool remove_agents(struct shard *shard, struct registrant *registrant) {
-    uint64_t until_ns = io_clock(shard->io) + shard->bounds.orders_ns;
+    uint64_t until_ns = io_clock(shard->io) + shard->bounds.registry_ns;
     while (!list_empty(&registrant->agents)) {
         remove_agent(shard, list_entry(registrant->agents.next, struct agent, by_registrant),
                      PRESENCE_DISCONNECTED);

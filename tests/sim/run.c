@@ -270,21 +270,21 @@ static void choose_secure(uint64_t seed, struct profile *profile, struct world_o
 static void choose_turns(uint64_t seed, const struct profile *profile, struct world_options *options) {
     static const struct turn_bounds few = {.read_ns = 20000,
                                            .slice_ns = 5000,
-                                           .orders_ns = 5000,
-                                           .at_once = 1,
-                                           .sends = 1,
-                                           .bytes = 1000,
-                                           .patience_ns = 50000,
-                                           .ahead_bytes = 500,
+                                           .registry_ns = 5000,
+                                           .fanout_direct_max = 1,
+                                           .fanout_sends_max = 1,
+                                           .fanout_bytes_max = 1000,
+                                           .fanout_wait_ns = 50000,
+                                           .fanout_ahead_bytes = 500,
                                            .send_bytes = 1000,
                                            .lagging_bytes = 2000,
-                                           .narrow_bytes = 300,
+                                           .lagging_backlog_bytes = 300,
                                            .large_bytes = 3000,
                                            .part_min = 700,
                                            .part_max = 2000,
-                                           .ends = 2,
-                                           .copies = 1,
-                                           .orders = 1};
+                                           .request_ends_max = 2,
+                                           .copies_max = 1,
+                                           .peer_orders_max = 1};
     if (seed % 4 != 1)
         return;
     options->bounds = &few;

@@ -17,21 +17,21 @@ enum {
 // A turn sends to one of many, and reads and registers as much as there is time for.
 static const struct turn_bounds FEW = {.read_ns = 50000,
                                        .slice_ns = 10000,
-                                       .orders_ns = 10000,
-                                       .at_once = 1,
-                                       .sends = 1,
-                                       .bytes = 1000,
-                                       .patience_ns = SECOND,
-                                       .ahead_bytes = 1000,
+                                       .registry_ns = 10000,
+                                       .fanout_direct_max = 1,
+                                       .fanout_sends_max = 1,
+                                       .fanout_bytes_max = 1000,
+                                       .fanout_wait_ns = SECOND,
+                                       .fanout_ahead_bytes = 1000,
                                        .send_bytes = 1000000,
                                        .lagging_bytes = 1000000,
-                                       .narrow_bytes = 100000,
+                                       .lagging_backlog_bytes = 100000,
                                        .large_bytes = 1000,
                                        .part_min = 500,
                                        .part_max = 2000,
-                                       .ends = 2,
-                                       .copies = 1,
-                                       .orders = 4};
+                                       .request_ends_max = 2,
+                                       .copies_max = 1,
+                                       .peer_orders_max = 4};
 
 static void few(struct world_options *options, uint32_t work_ns) {
     world_defaults(options, 7, 1);
@@ -115,9 +115,9 @@ static void an_answer_gives_no_room_for_events(void **state) {
     struct world_options options;
     struct turn_bounds two = FEW;
     struct cable *cables[3];
-    two.at_once = 0;
-    two.sends = 2;
-    two.bytes = 4 * LARGE;
+    two.fanout_direct_max = 0;
+    two.fanout_sends_max = 2;
+    two.fanout_bytes_max = 4 * LARGE;
     few(&options, 0);
     options.bounds = &two;
     options.faults.window_bytes = WINDOW;
@@ -240,10 +240,10 @@ static void who_waits_for_the_hub_is_not_late(void **state) {
         say_much(cables[0], frames ? half : "");
         while (!(frames ? peer->partial && shard->read_fairness.waiting : shard->read_fairness.waiting > 0))
             assert_true(world_step(&world));
-        shard->bounds.orders = 0; // as if it had asked for more than there may be
+        shard->bounds.peer_orders_max = 0; // as if it had asked for more than there may be
         world_pass(&world, (uint64_t)3 * SECOND);
         assert_false(cable_hub_closed(cables[0]));
-        shard->bounds.orders = FEW.orders;
+        shard->bounds.peer_orders_max = FEW.peer_orders_max;
         cables[1] = join(&world, NULL);
         world_settle(&world);
         assert_true(!shard->read_fairness.waiting &&
@@ -292,7 +292,7 @@ static void a_credential_that_waits_for_the_hub_is_not_late(void **state) {
         while (!shard->read_fairness.waiting)
             assert_true(world_step(&world));
         assert_false(cable_readable(cable));
-        shard->bounds.orders = 0; // as if it had asked for more than there may be
+        shard->bounds.peer_orders_max = 0; // as if it had asked for more than there may be
         world_pass(&world, (uint64_t)11 * SECOND);
         for (unsigned count = 0; count < FEW_PINGS + which; count++)
             assert_true(bit_is(of(hear(cable), "error.code"), "-32054"));
@@ -396,21 +396,21 @@ enum { NOTE_BYTES = 800, NOTES = 60, SMALL = 500 };
 
 static const struct turn_bounds LITTLE = {.read_ns = SECOND,
                                           .slice_ns = SECOND,
-                                          .orders_ns = SECOND,
-                                          .at_once = 16,
-                                          .sends = 16,
-                                          .bytes = 100000,
-                                          .patience_ns = SECOND,
-                                          .ahead_bytes = 100000,
+                                          .registry_ns = SECOND,
+                                          .fanout_direct_max = 16,
+                                          .fanout_sends_max = 16,
+                                          .fanout_bytes_max = 100000,
+                                          .fanout_wait_ns = SECOND,
+                                          .fanout_ahead_bytes = 100000,
                                           .send_bytes = 4000,
                                           .lagging_bytes = 4000,
-                                          .narrow_bytes = SMALL,
+                                          .lagging_backlog_bytes = SMALL,
                                           .large_bytes = 1000000,
                                           .part_min = 1000000,
                                           .part_max = 1000000,
-                                          .ends = 1000,
-                                          .copies = 4,
-                                          .orders = 4};
+                                          .request_ends_max = 1000,
+                                          .copies_max = 4,
+                                          .peer_orders_max = 4};
 
 static void note(struct cable *source, const char *priority, unsigned id) {
     char body[2 * NOTE_BYTES];

@@ -276,7 +276,7 @@ static void check_turn(const struct shard *shard) {
             kernel_fail("shard %u wants %u bytes of one peer at once", shard->index,
                         peer->connection.direct_bytes);
     }
-    if (forgotten || fanout_sends->out > shard->bounds.sends)
+    if (forgotten || fanout_sends->out > shard->bounds.fanout_sends_max)
         kernel_fail("shard %u has %u sends of events under way at a time, and forgets %u", shard->index,
                     fanout_sends->out, forgotten);
     if (ended || under_way != fanout_sends->out)

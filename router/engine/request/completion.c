@@ -314,8 +314,8 @@ void completion_target_left(struct shard *shard, struct registrant *registrant) 
 
 bool completion_target_gone(struct shard *shard, struct registrant *registrant, enum error error) {
     assert(registrant->leaving);
-    for (uint32_t remaining = shard->bounds.ends; remaining > 0 && !list_empty(&registrant->pending);
-         remaining--)
+    for (uint32_t remaining = shard->bounds.request_ends_max;
+         remaining > 0 && !list_empty(&registrant->pending); remaining--)
         end_first_of(shard, registrant, error);
     return list_empty(&registrant->pending);
 }
@@ -388,7 +388,7 @@ void completion_abandon_in_parts(struct shard *shard, struct peer *source) {
 
 void completion_abandon_on(struct shard *shard) {
     abandon_some(shard, &shard->abandoned, &shard->ends_left);
-    shard->ends_left = shard->bounds.ends;
+    shard->ends_left = shard->bounds.request_ends_max;
 }
 
 void completion_end_endless(struct shard *shard, struct peer *source) {

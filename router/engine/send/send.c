@@ -352,12 +352,12 @@ static void leave_round(struct shard *shard) {
 static bool has_window(struct shard *shard) {
     struct fanout_sends *fanout_sends = &shard->fanout_sends;
     uint64_t now_ns = io_now(shard->io);
-    bool is_late = now_ns - fanout_sends->since_ns >= shard->bounds.patience_ns;
+    bool is_late = now_ns - fanout_sends->since_ns >= shard->bounds.fanout_wait_ns;
     if (fanout_sends->out > 0 && is_late)
         leave_round(shard);
     if (fanout_sends->out == 0)
         fanout_sends->since_ns = now_ns;
-    return fanout_sends->out < shard->bounds.sends;
+    return fanout_sends->out < shard->bounds.fanout_sends_max;
 }
 
 // Begins the send to one peer of a pass. Returns the bytes that waited for the peer; 0: no send was begun.
@@ -384,7 +384,7 @@ static void begin_fanout_sends(struct shard *shard) {
         return;
     if (list_empty(&fanout_sends->marker))
         list_append(&fanout_sends->waiting, &fanout_sends->marker);
-    while (fanout_sends->out < shard->bounds.sends && bytes < shard->bounds.bytes) {
+    while (fanout_sends->out < shard->bounds.fanout_sends_max && bytes < shard->bounds.fanout_bytes_max) {
         struct list *node = list_take(&fanout_sends->waiting);
         if (!node)
             return;
@@ -408,7 +408,9 @@ uint64_t send_goes_on_ns(const struct shard *shard) {
     const struct fanout_sends *fanout_sends = &shard->fanout_sends;
     if (list_empty(&fanout_sends->waiting))
         return UINT64_MAX;
-    return fanout_sends->out < shard->bounds.sends ? 0 : fanout_sends->since_ns + shard->bounds.patience_ns;
+    return fanout_sends->out < shard->bounds.fanout_sends_max
+               ? 0
+               : fanout_sends->since_ns + shard->bounds.fanout_wait_ns;
 }
 
 void send_flush_all(struct shard *shard) {

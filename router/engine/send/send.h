@@ -16,8 +16,8 @@ void send_queue_this_process(struct shard *shard, struct peer *peer, struct parc
 static inline bool send_may_pack(const struct shard *shard, const struct peer *peer) {
     const struct connection *connection = &peer->connection;
     return outbox_may_pack(&connection->outbox) && !peer_is_unreachable(peer) && !connection->send_op &&
-           !connection->paused && !connection->hurries && connection->buffer_mode != BUFFER_MODE_SMALL &&
-           queue_limit_has_room(shard, peer);
+           !connection->paused && !connection->limits_backlog &&
+           connection->buffer_mode != BUFFER_MODE_SMALL && queue_limit_has_room(shard, peer);
 }
 // The same for frames with a length line: the peer must have the plain framed transport.
 static inline bool send_may_pack_framed(const struct shard *shard, const struct peer *peer) {

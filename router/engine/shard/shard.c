@@ -87,7 +87,7 @@ static void init_tables(struct shard *shard) {
     if (hub->start_settings.bounds)
         shard->bounds = *hub->start_settings.bounds;
     sender_init(&shard->sender, &shard->buffers, &shard->bounds);
-    shard->ends_left = shard->bounds.ends;
+    shard->ends_left = shard->bounds.request_ends_max;
     turn_parts_begin(&shard->read_fairness.parts, &shard->bounds);
     list_init(&shard->fanout_sends.waiting);
     list_init(&shard->fanout_sends.marker);

@@ -204,7 +204,7 @@ static void carry_out_orders(struct shard *shard) {
     *last = NULL;
     if (!shard->orders)
         shard->orders_last = &shard->orders;
-    uint64_t now_ns = io_clock(shard->io), until_ns = now_ns + shard->bounds.orders_ns;
+    uint64_t now_ns = io_clock(shard->io), until_ns = now_ns + shard->bounds.registry_ns;
     bool whole;
     do {
         struct mail *next = order->next;

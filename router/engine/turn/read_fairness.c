@@ -250,9 +250,9 @@ static bool is_blocked(const struct shard *shard, const struct deficit *deficit)
         return true;
     bool ahead = !list_empty(&shard->fanout_sends.waiting) &&
                  deficit->fanout_passes == shard->fanout_sends.passes &&
-                 deficit->fanout_bytes >= shard->bounds.ahead_bytes;
-    return ahead || (deficit->publishes && shard->events_out >= shard->bounds.copies) ||
-           deficit->peer->admission.orders >= shard->bounds.orders;
+                 deficit->fanout_bytes >= shard->bounds.fanout_ahead_bytes;
+    return ahead || (deficit->publishes && shard->events_out >= shard->bounds.copies_max) ||
+           deficit->peer->admission.orders >= shard->bounds.peer_orders_max;
 }
 
 // Serves a peer. Returns whether anything was done; then the peer's place in the lists has changed.
