@@ -308,7 +308,7 @@ void event_fanout_to_all(struct shard *shard, struct copy *copy) {
         offer_to_matching(shard, &delivery, copy);
     if (copy->subscribers > shard->bounds.fanout_direct_max) {
         shard->fanout_sends.bytes += bytes;
-        shard->read_fairness.heavy = true;
+        shard->read_fairness.had_fanout = true;
     }
     for (unsigned kind = 0; kind < BREAKS_KINDS; kind++)
         if (delivery.rewritten[kind].parcel)

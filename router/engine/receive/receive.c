@@ -238,10 +238,10 @@ enum { FRAMES_A_CLOCK = 64 };
 // message to many.
 static bool should_cut(struct shard *shard, const struct peer *peer) {
     struct read_fairness *fairness = &shard->read_fairness;
-    if (!fairness->cuts || peer->partial || peer->unit.skipped || shard->run.count ||
-        (!fairness->heavy && !peer->reads_paused && peer->frames % FRAMES_A_CLOCK))
+    if (!fairness->may_stop_between_units || peer->partial || peer->unit.skipped || shard->run.count ||
+        (!fairness->had_fanout && !peer->reads_paused && peer->frames % FRAMES_A_CLOCK))
         return false;
-    fairness->heavy = false;
+    fairness->had_fanout = false;
     return peer->reads_paused || io_clock(shard->io) >= fairness->until_ns;
 }
 

@@ -50,12 +50,13 @@ static void established(struct shard *shard, struct peer *peer) {
 // 0: all was read.
 static uint32_t open_all(struct shard *shard, struct peer *peer, struct io_event *event) {
     struct connection *connection = &peer->connection;
-    bool was_established = connection_established(connection), cuts = shard->read_fairness.cuts;
+    bool was_established = connection_established(connection),
+         cuts = shard->read_fairness.may_stop_between_units;
     uint32_t cut = 0;
     assert(connection->secure);
     shard->handshake_steps += !was_established;
     while (!cut && peer->state != PEER_CLOSING && connection_next_plaintext(connection, event)) {
-        shard->read_fairness.cuts = cuts && event->buffer;
+        shard->read_fairness.may_stop_between_units = cuts && event->buffer;
         cut = pass_on(shard, peer, event);
     }
     if (peer->state == PEER_CLOSING)
@@ -111,7 +112,7 @@ uint32_t tls_receive_rest(struct shard *shard, struct peer *peer, struct io_even
 void tls_receive_resume_handshakes(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC);
     struct io_event event;
-    assert(!shard->read_fairness.cuts);
+    assert(!shard->read_fairness.may_stop_between_units);
     shard->handshake_steps = 0;
     while (shard->handshake_steps < HANDSHAKE_STEPS_A_TURN_MAX && !list_empty(&shard->waiting_handshakes))
         open_all(shard, list_entry(list_take(&shard->waiting_handshakes), struct peer, by_receive_wait),

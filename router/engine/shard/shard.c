@@ -92,7 +92,7 @@ static void init_tables(struct shard *shard) {
     list_init(&shard->fanout_sends.waiting);
     list_init(&shard->fanout_sends.marker);
     shard->fanout_sends.round = 1;
-    list_init(&shard->read_fairness.fresh);
+    list_init(&shard->read_fairness.new_peers);
     list_init(&shard->read_fairness.in_deficit);
     list_init(&shard->starved);
     list_init(&shard->receive_queue);
@@ -236,7 +236,7 @@ void shard_close(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC && shard->peers.count == 0 && !shard->loopback_mail);
     assert(list_empty(&shard->to_send) && list_empty(&shard->starved) && list_empty(&shard->receive_queue) &&
            list_empty(&shard->slow_readers));
-    assert(list_empty(&shard->fanout_sends.waiting) && list_empty(&shard->read_fairness.fresh));
+    assert(list_empty(&shard->fanout_sends.waiting) && list_empty(&shard->read_fairness.new_peers));
     assert(list_empty(&shard->read_fairness.in_deficit) && !shard->read_fairness.waiting &&
            !shard->read_fairness.count);
     assert(list_empty(&shard->closing) && !shard->teardown && list_empty(&shard->exchanges));

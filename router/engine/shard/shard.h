@@ -90,19 +90,19 @@ struct fanout_sends {
 // How the shard's time is shared among the peers that send (engine/turn/read_fairness.c).
 struct read_fairness {
     // Lists of struct deficit.link: peers that wait for their first time, and peers that have used up their share.
-    struct list fresh, in_deficit;
-    uint32_t count;          // the length of both lists
-    uint32_t waiting;        // arrivals of these peers that wait
-    struct deficit *spare;   // a free element, or NULL
-    uint64_t from_ns;        // the clock when the present arrival began to be read
-    bool stale;              // other work was done since from_ns
-    uint64_t until_ns;       // when this turn ends reading
-    bool cuts;               // the reading of the arrival may stop between two units
-    bool heavy;              // a message went to many peers since the last look
-    bool goes_on;            // this turn goes on with the peers that wait
-    bool buffers_reduced;    // the kernel has few buffers, since many arrivals wait
-    bool skipped;            // the turn before did not read the peers in deficit
-    struct turn_parts parts; // of large frames, which are received straight into their own memory
+    struct list new_peers, in_deficit;
+    uint32_t count;              // the length of both lists
+    uint32_t waiting;            // arrivals of these peers that wait
+    struct deficit *spare;       // a free element, or NULL
+    uint64_t from_ns;            // the clock when the present arrival began to be read
+    bool stale;                  // other work was done since from_ns
+    uint64_t until_ns;           // when this turn ends reading
+    bool may_stop_between_units; // the reading of the arrival may stop between two units
+    bool had_fanout;             // a message went to many peers since the last look
+    bool is_serving;             // this turn goes on with the peers that wait
+    bool buffers_reduced;        // the kernel has few buffers, since many arrivals wait
+    bool skipped_last_turn;      // the turn before did not read the peers in deficit
+    struct turn_parts parts;     // of large frames, which are received straight into their own memory
 };
 
 struct shard {

@@ -51,7 +51,7 @@ static void close_peer(struct shard *shard, struct peer *peer) {
     authn_leave(shard, peer);
     drop_queue(shard, peer);
     connection_end(&peer->connection, shard->io);
-    read_fairness_forget(shard, peer);
+    read_fairness_drop_peer(shard, peer);
     list_append(&shard->closing, &peer->by_lifecycle);
     peer_teardown_leave(shard, peer);
     tell_left(shard, peer);
@@ -69,7 +69,7 @@ static void end_peer(struct shard *shard, struct peer *peer) {
 static void let_linger(struct shard *shard, struct peer *peer) {
     peer_teardown_leave(shard, peer);
     if (identity_of(peer) && identity_of(peer)->pending_refusal) // the peer wasn't read during the delay
-        read_fairness_resume(shard, peer);
+        read_fairness_resume_peer(shard, peer);
     peer_settle(shard, peer);
     if (peer_lingers(peer))
         slow_reader_watch(shard, peer);

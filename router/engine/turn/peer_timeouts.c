@@ -48,7 +48,7 @@ void peer_timeouts_expired(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_CLOSING && !timer_armed(&peer->timer));
     if (peer_lingers(peer) || peer->state == PEER_SHUT)
         peer_close(shard, peer, COUNTER_NONE);
-    else if (read_fairness_hold(peer) || receive_is_queued(peer))
+    else if (read_fairness_has_queued(peer) || receive_is_queued(peer))
         return; // the timer is armed again when the arrivals are read, or the peer is resumed
     else if (peer->state == PEER_OPEN && peer->partial)
         frame_expired(shard, peer);
@@ -72,8 +72,8 @@ static bool authenticates_first(struct shard *shard, struct identity *identity) 
     struct peer *peer = identity->peer;
     if (identity->pending_refusal || peer->state != PEER_OPEN)
         return false;
-    if (read_fairness_hold(peer))
-        read_fairness_read(shard, peer);
+    if (read_fairness_has_queued(peer))
+        read_fairness_read_all(shard, peer);
     if (peer->state == PEER_CLOSING || identity->was_known || identity->has_peer_credential ||
         identity->pending_refusal)
         return true;
@@ -89,7 +89,7 @@ void peer_timeouts_identity_expired(struct shard *shard, struct identity *identi
     assert(!timer_armed(&identity->timer));
     if (authenticates_first(shard, identity) || !authn_expired(shard, identity)) {
         if (was_unread) // unread bytes would reset the connection, and lose the answer
-            read_fairness_resume(shard, peer);
+            read_fairness_resume_peer(shard, peer);
         return;
     }
     if (!connection_established(&peer->connection)) // the handshake began with the timer
@@ -102,7 +102,7 @@ void peer_timeouts_identity_expired(struct shard *shard, struct identity *identi
 
 void peer_timeouts_transport_expired(struct shard *shard, struct peer_cold *cold) {
     assert(!timer_armed(&cold->timer) && cold->peer->cold == cold);
-    if (read_fairness_hold(cold->peer))
+    if (read_fairness_has_queued(cold->peer))
         cold->peer->received_ms = shard_tick(shard);
     if (cold->peer->transport->ops.expire)
         cold->peer->transport->ops.expire(shard, cold->peer);

@@ -56,7 +56,7 @@ static struct deficit *deficit_of(struct shard *shard, struct peer *peer) {
                                 .arrivals = deficit->inline_arrivals,
                                 .capacity = INLINE_ARRIVALS};
     list_init(&deficit->link);
-    list_append(&shard->read_fairness.fresh, &deficit->link);
+    list_append(&shard->read_fairness.new_peers, &deficit->link);
     shard->read_fairness.count++;
     peer->deficit = deficit;
     return deficit;
@@ -127,7 +127,7 @@ static bool read_arrival(struct shard *shard, struct peer *peer, const struct de
                          bool cuts, struct deferred_arrival *rest) {
     assert(!shard->run.count);
     *rest = *arrival;
-    shard->read_fairness.cuts = cuts && arrival->event.buffer;
+    shard->read_fairness.may_stop_between_units = cuts && arrival->event.buffer;
     if (!peer->connection.secure)
         rest->at = receive_arrival(shard, peer, &arrival->event, arrival->at);
     else if (arrival->opened)
@@ -135,7 +135,7 @@ static bool read_arrival(struct shard *shard, struct peer *peer, const struct de
     else
         rest->at = tls_receive_event(shard, peer, &rest->event);
     rest->opened = peer->connection.secure;
-    shard->read_fairness.cuts = false;
+    shard->read_fairness.may_stop_between_units = false;
     return rest->at;
 }
 
@@ -231,7 +231,7 @@ void read_fairness_begin(struct shard *shard) {
     shard->read_fairness.until_ns = shard->read_fairness.from_ns + shard->bounds.read_ns;
 }
 
-void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_event *event) {
+void read_fairness_handle_arrival(struct shard *shard, struct peer *peer, const struct io_event *event) {
     bool waits =
         peer->deficit || peer->reads_paused || shard->read_fairness.from_ns >= shard->read_fairness.until_ns;
     if (waits && peer->state != PEER_CLOSING && defer_arrival(shard, peer, event))
@@ -279,30 +279,30 @@ static bool visit(struct shard *shard, struct deficit *deficit) {
 }
 
 static struct deficit *next_of(struct read_fairness *fairness) {
-    struct list *from = list_empty(&fairness->fresh) ? &fairness->in_deficit : &fairness->fresh;
+    struct list *from = list_empty(&fairness->new_peers) ? &fairness->in_deficit : &fairness->new_peers;
     return list_empty(from) ? NULL : list_entry(from->next, struct deficit, link);
 }
 
-static bool begin_to_go_on(struct shard *shard) {
+static bool begin_to_serve(struct shard *shard) {
     struct read_fairness *fairness = &shard->read_fairness;
     if (!fairness->count)
         return false;
     // Parcels for peers that wait for little go out first.
-    fairness->skipped = !fairness->skipped && !list_empty(&shard->to_send);
-    if (fairness->skipped)
+    fairness->skipped_last_turn = !fairness->skipped_last_turn && !list_empty(&shard->to_send);
+    if (fairness->skipped_last_turn)
         return false;
     fairness->from_ns = io_clock(shard->io);
     fairness->until_ns = fairness->from_ns + shard->bounds.read_ns / 2;
-    fairness->goes_on = true;
+    fairness->is_serving = true;
     return true;
 }
 
-bool read_fairness_go_on(struct shard *shard) {
+bool read_fairness_serve_next(struct shard *shard) {
     struct read_fairness *fairness = &shard->read_fairness;
-    if (!fairness->goes_on && !begin_to_go_on(shard))
+    if (!fairness->is_serving && !begin_to_serve(shard))
         return false;
     fairness->stale = true;
-    assert(!fairness->count == (list_empty(&fairness->fresh) && list_empty(&fairness->in_deficit)));
+    assert(!fairness->count == (list_empty(&fairness->new_peers) && list_empty(&fairness->in_deficit)));
     uint32_t idle = 0, all = fairness->count;
     for (struct deficit *next;
          idle < all && fairness->from_ns < fairness->until_ns && (next = next_of(fairness));) {
@@ -310,11 +310,11 @@ bool read_fairness_go_on(struct shard *shard) {
         if (!fairness->stale)
             return true;
     }
-    fairness->goes_on = false;
+    fairness->is_serving = false;
     return false;
 }
 
-void read_fairness_provide(struct shard *shard) {
+void read_fairness_update_buffers(struct shard *shard) {
     struct read_fairness *fairness = &shard->read_fairness;
     bool reduced = fairness->waiting >= shard_buffers_now(shard);
     if (reduced == fairness->buffers_reduced)
@@ -323,11 +323,11 @@ void read_fairness_provide(struct shard *shard) {
     io_provide_buffers(shard->io, shard_buffers_now(shard));
 }
 
-bool read_fairness_wait(const struct shard *shard) {
+bool read_fairness_is_ready(const struct shard *shard) {
     if (!shard->read_fairness.waiting)
         return false;
-    for (const struct list *node = shard->read_fairness.fresh.next; node != &shard->read_fairness.fresh;
-         node = node->next)
+    for (const struct list *node = shard->read_fairness.new_peers.next;
+         node != &shard->read_fairness.new_peers; node = node->next)
         if (list_entry(node, struct deficit, link)->count)
             return true;
     for (const struct list *node = shard->read_fairness.in_deficit.next;
@@ -339,17 +339,17 @@ bool read_fairness_wait(const struct shard *shard) {
     return false;
 }
 
-bool read_fairness_hold(const struct peer *peer) {
+bool read_fairness_has_queued(const struct peer *peer) {
     return peer->deficit && peer->deficit->count;
 }
 
-void read_fairness_read(struct shard *shard, struct peer *peer) {
-    assert(read_fairness_hold(peer) && !shard->run.count);
+void read_fairness_read_all(struct shard *shard, struct peer *peer) {
+    assert(read_fairness_has_queued(peer) && !shard->run.count);
     read_all_of(shard, peer->deficit);
 }
 
-void read_fairness_resume(struct shard *shard, struct peer *peer) {
-    if (!read_fairness_hold(peer))
+void read_fairness_resume_peer(struct shard *shard, struct peer *peer) {
+    if (!read_fairness_has_queued(peer))
         receive_go_on(shard, peer);
 }
 
@@ -364,7 +364,7 @@ uint64_t read_fairness_charge(struct shard *shard, uint64_t connection, uint64_t
     return now_ns;
 }
 
-void read_fairness_forget(struct shard *shard, struct peer *peer) {
+void read_fairness_drop_peer(struct shard *shard, struct peer *peer) {
     struct deficit *deficit = peer->deficit;
     assert(peer->state == PEER_CLOSING && peer->connection.ending);
     if (!deficit)

@@ -104,14 +104,14 @@ static void handle(struct shard *shard, const struct io_event *event) {
         if (event->token >= FEATURE_TOKENS_FROM)
             take_event(shard, event);
         else
-            read_fairness_take(shard, peer_of(shard, event), event);
+            read_fairness_handle_arrival(shard, peer_of(shard, event), event);
         break;
     case IO_SENT:
         if (event->token >= FEATURE_TOKENS_FROM) {
             take_event(shard, event);
             break;
         }
-        read_fairness_pass(shard);
+        read_fairness_note_other_work(shard);
         send_sent(shard, peer_of(shard, event), event->result);
         break;
     case IO_ACCEPTED:
@@ -218,7 +218,7 @@ static bool has_work(struct shard *shard) {
     const struct hub *hub = shard->hub;
     return !post_quiet(shard) || shard->missed || !list_empty(&shard->presence.changes) ||
            shard->missed_unnamed || !list_empty(&shard->to_send) || send_goes_on_ns(shard) == 0 ||
-           read_fairness_wait(shard) || shard->receives_due || !list_empty(&shard->abandoned) ||
+           read_fairness_is_ready(shard) || shard->receives_due || !list_empty(&shard->abandoned) ||
            survey_due(shard) || !list_empty(&shard->waiting_handshakes) || shard->settled ||
            feature_has_work(shard) || atomic_load(&hub->phase) != shard->phase ||
            hub_settings(hub) != shard->settings || is_over(shard) ||
@@ -249,7 +249,7 @@ static bool look_again(struct shard *shard, unsigned looks) {
         return false;
     io_poll(shard->io);
     inbox_read_mail(shard);
-    read_fairness_pass(shard); // the time that this took is nobody's
+    read_fairness_note_other_work(shard); // the time that this took is nobody's
     return true;
 }
 
@@ -283,9 +283,9 @@ bool turn_take(struct shard *shard) {
     peer_teardown_carry_out(shard);
     read_fairness_begin(shard);
     take_events(shard);
-    while (read_fairness_go_on(shard))
+    while (read_fairness_serve_next(shard))
         peer_teardown_carry_out(shard);
-    read_fairness_provide(shard);
+    read_fairness_update_buffers(shard);
     enum hub_phase phase = hub_phase(shard->hub); // before the mail, which was posted before this phase began
     inbox_read(shard);
     if (shard->review_due)
