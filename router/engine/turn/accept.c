@@ -11,7 +11,7 @@
 #include "router/engine/shard/peer.h"
 #include "router/engine/shard/post.h"
 
-enum { ACCEPT_PAUSE_MS = 100, WAIT_PAUSE_MS = 10, WAIT_HOPE_MS = 100, WAIT_PATIENCE_MS = 2000 };
+enum { ACCEPT_PAUSE_MS = 100, WAIT_PAUSE_MS = 10, EVICT_RETRY_MS = 100, WAIT_PATIENCE_MS = 2000 };
 
 // The mail that brings a socket to its shard.
 struct adoption {
@@ -174,7 +174,7 @@ static bool make_room(struct shard *shard) {
     return true;
 }
 
-static void await_waiting(struct shard *shard) {
+static void arm_wait_timer(struct shard *shard) {
     if (shard->accept_wait_count > 0 && !timer_armed(&shard->accept_timer))
         wheel_arm(&shard->wheel, &shard->accept_timer, shard_now_ms(shard) + WAIT_PAUSE_MS);
 }
@@ -190,10 +190,10 @@ static void drop_waiting(struct shard *shard, uint32_t count) {
             shard->accept_wait_count * sizeof *shard->accept_waits);
 }
 
-static void ask_for(struct shard *shard, struct accept_wait *wait) {
+static void request_eviction(struct shard *shard, struct accept_wait *wait) {
     if (!is_full(shard) || !make_room(shard))
         return;
-    wait->ask_ms = shard_now_ms(shard) + WAIT_HOPE_MS;
+    wait->ask_ms = shard_now_ms(shard) + EVICT_RETRY_MS;
     for (uint32_t index = 0; index < shard->accept_wait_count;
          index++) // as long as somebody goes, their turn comes
         shard->accept_waits[index].until_ms = shard_now_ms(shard) + WAIT_PATIENCE_MS;
@@ -202,7 +202,7 @@ static void ask_for(struct shard *shard, struct accept_wait *wait) {
 // Has a connection wait for the place of another one, which is asked to go. Connections without a credential go one
 // after the other, and each is known a moment after it came. If more come than may wait, the first that waits is
 // refused: no connection that waits has shown a credential either.
-static bool accept_waiting(struct shard *shard, int socket, const struct transport *transport, bool secure) {
+static bool queue_socket(struct shard *shard, int socket, const struct transport *transport, bool secure) {
     assert(shard->index == 0 && shard->accept_wait_count <= ACCEPT_WAITS_MAX);
     if (!shard->settings->users || !accepts(shard, transport))
         return false;
@@ -211,24 +211,24 @@ static bool accept_waiting(struct shard *shard, int socket, const struct transpo
         drop_waiting(shard, 1);
     }
     struct accept_wait *wait = &shard->accept_waits[shard->accept_wait_count++];
-    *wait = (struct accept_wait){socket, secure, transport, shard_now_ms(shard) + WAIT_HOPE_MS, 0};
-    ask_for(shard, wait);
-    await_waiting(shard);
+    *wait = (struct accept_wait){socket, secure, transport, shard_now_ms(shard) + EVICT_RETRY_MS, 0};
+    request_eviction(shard, wait);
+    arm_wait_timer(shard);
     return true;
 }
 
 // Asks, for each socket that waits, once more for another connection to close: none could be asked before, or none has
 // closed yet.
-static void ask_for_waiting(struct shard *shard) {
+static void retry_evictions(struct shard *shard) {
     for (uint32_t index = 0; index < shard->accept_wait_count; index++)
         if (shard->accept_waits[index].ask_ms <= shard_now_ms(shard))
-            ask_for(shard, &shard->accept_waits[index]);
+            request_eviction(shard, &shard->accept_waits[index]);
 }
 
 // --- Placing
 
 // Gives a connection to the shard with the fewest connections.
-static void accept_place(struct shard *shard, int socket, const struct transport *transport, bool secure) {
+static void assign_socket(struct shard *shard, int socket, const struct transport *transport, bool secure) {
     struct hub *hub = shard->hub;
     uint32_t to = hub_emptiest_shard(hub);
     struct adoption *adoption = NULL;
@@ -258,31 +258,31 @@ static void accept_place(struct shard *shard, int socket, const struct transport
 }
 
 // Places the connections that wait, in the order in which they came.
-static void place_waiting(struct shard *shard) {
+static void assign_queued(struct shard *shard) {
     uint32_t placed = 0, count = shard->accept_wait_count;
     while (placed < count && !is_full(shard)) {
         struct accept_wait wait = shard->accept_waits[placed++];
-        accept_place(shard, wait.socket, wait.transport, wait.secure);
+        assign_socket(shard, wait.socket, wait.transport, wait.secure);
     }
     for (; placed < count && shard->accept_waits[placed].until_ms <= shard_now_ms(shard); placed++)
         refuse_socket(shard, shard->accept_waits[placed].socket);
     assert(shard->accept_wait_count == count);
     drop_waiting(shard, placed);
-    ask_for_waiting(shard);
-    await_waiting(shard);
+    retry_evictions(shard);
+    arm_wait_timer(shard);
 }
 
 // Places a fresh connection, behind those that wait already.
-static void accept_come(struct shard *shard, int socket, uint32_t index) {
+static void accept_new_socket(struct shard *shard, int socket, uint32_t index) {
     const struct transport *transport = shard->transports[index];
     bool waits = shard->accept_wait_count > 0 || is_full(shard);
-    if (!waits || !accept_waiting(shard, socket, transport, shard->secure[index]))
-        accept_place(shard, socket, transport, shard->secure[index]);
+    if (!waits || !queue_socket(shard, socket, transport, shard->secure[index]))
+        assign_socket(shard, socket, transport, shard->secure[index]);
 }
 
-void accept_again(struct shard *shard) {
+void accept_timer_expired(struct shard *shard) {
     assert(shard->index == 0);
-    place_waiting(shard);
+    assign_queued(shard);
     accept_arm(shard);
 }
 
@@ -305,7 +305,7 @@ void accept_event(struct shard *shard, const struct io_event *event) {
     shard->listening[index] = event->more;
     if (event->result >= 0) {
         shard->lacks_descriptors = false;
-        accept_come(shard, event->result, index);
+        accept_new_socket(shard, event->result, index);
     } else if (listens(shard, index)) {
         note_failure(shard, -event->result);
     }

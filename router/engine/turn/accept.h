@@ -23,7 +23,7 @@ void accept_adopt(struct shard *shard, struct mail *mail);
 // Handles MAIL_EVICT: at the limit of connections, closes the shard's oldest connection without a credential.
 void accept_evict(struct shard *shard, struct mail *mail);
 // Handles the shard's accept_timer.
-void accept_again(struct shard *shard);
+void accept_timer_expired(struct shard *shard);
 // Stops accepting: new connections go to the hub that listens beside this one, or to the next hub. Accepted connections
 // are served.
 void accept_hand_over(struct shard *shard);

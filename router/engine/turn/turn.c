@@ -157,7 +157,7 @@ static void expire(struct shard *shard) {
             peer_timeouts_expired(shard, list_entry(timer, struct peer, timer));
             break;
         case TIMER_ACCEPT:
-            accept_again(shard);
+            accept_timer_expired(shard);
             break;
         case TIMER_DRAIN:
             drain_timed_out(shard);
