@@ -269,7 +269,7 @@ void events_announce(struct shard *shard, uint64_t source, const struct user *us
         .name = name,
         .name_bytes = (uint32_t)strlen(name),
     };
-    assert(!shard->run.count);
+    assert(!shard->event_run.count);
     fan_out_event(shard, &event);
 }
 
@@ -290,7 +290,7 @@ void events_announce_agent(struct shard *shard, struct presence_change *change, 
         .name = name,
         .name_bytes = (uint32_t)strlen(name),
     };
-    assert(!shard->run.count && change);
+    assert(!shard->event_run.count && change);
     fan_out_event(shard, &event);
 }
 
@@ -311,7 +311,7 @@ void events_report_unknown(struct shard *shard) {
 // --- Runs
 
 void events_publish_run(struct shard *shard) {
-    struct event_run *run = &shard->run;
+    struct event_run *run = &shard->event_run;
     assert(run->count > 0 && run->buffer);
     struct event event = {
         .run = run,
@@ -336,13 +336,14 @@ static void gather_event(struct shard *shard, const struct message *message, con
         .name = name,
         .name_bytes = name_bytes,
     };
-    if (!event_run_goes_on(&shard->run, &event)) {
+    if (!event_run_goes_on(&shard->event_run, &event)) {
         events_flush(shard);
-        event_run_begin(&shard->run, &event);
+        event_run_begin(&shard->event_run, &event);
     }
-    event_run_add(&shard->run, &event);
-    assert(shard->run.source == message->peer->connection_id && shard->run.buffer == message->frame->buffer);
-    if (shard->run.count == EVENT_RUN_MAX) // the run is full
+    event_run_add(&shard->event_run, &event);
+    assert(shard->event_run.source == message->peer->connection_id &&
+           shard->event_run.buffer == message->frame->buffer);
+    if (shard->event_run.count == EVENT_RUN_MAX) // the run is full
         events_publish_run(shard);
 }
 

@@ -41,7 +41,7 @@ void events_announce_agent(struct shard *shard, struct presence_change *change, 
 void events_report_unknown(struct shard *shard);
 // Publishes the shard's run, if there is one. Must be called before any message that isn't the next event of the run.
 static inline void events_flush(struct shard *shard) {
-    if (shard->run.count)
+    if (shard->event_run.count)
         events_publish_run(shard);
 }
 // Tells the subscribers that missed events of this shard's sources, if there is room for that now.

@@ -268,7 +268,7 @@ void route_attached(struct shard *shard, struct message *message) {
 // Checks again what may have changed while the message was held: sourceAgent and rights.
 void route_approved(struct shard *shard, struct message *message) {
     struct route_query query;
-    assert(message->approved && message->lookup.verdict == LOOKUP_GOOD && !shard->run.count);
+    assert(message->approved && message->lookup.verdict == LOOKUP_GOOD && !shard->event_run.count);
     route_query_read_method(message);
     route_query_read(message, &query);
     if (!may_name_source(shard, message) || !authorize(shard, message, &query))
@@ -282,7 +282,7 @@ void route_approved(struct shard *shard, struct message *message) {
 
 void route_retry(struct shard *shard, struct message *message) {
     struct route_query query;
-    assert(message->retry && message->lookup.verdict == LOOKUP_GOOD && !shard->run.count);
+    assert(message->retry && message->lookup.verdict == LOOKUP_GOOD && !shard->event_run.count);
     route_query_read_method(message);
     route_query_read(message, &query);
     if (authorize(shard, message, &query))

@@ -179,7 +179,7 @@ uint32_t reassembly_skip_here(struct peer *peer) {
 
 // --- Frames that lie in two arrivals
 
-uint32_t reassembly_lead(struct peer *peer, struct buffer *buffer, uint32_t from) {
+uint32_t reassembly_prepend(struct peer *peer, struct buffer *buffer, uint32_t from) {
     assert(from >= peer->partial_bytes && buffer != peer->partial);
     uint32_t at = from - peer->partial_bytes;
     memcpy(buffer->bytes + at, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
@@ -187,7 +187,7 @@ uint32_t reassembly_lead(struct peer *peer, struct buffer *buffer, uint32_t from
     return at;
 }
 
-bool reassembly_should_lead(const struct peer *peer, uint32_t count) {
+bool reassembly_should_prepend(const struct peer *peer, uint32_t count) {
     if (!peer->partial || peer->partial_bytes > RECEIVE_HEAD_BYTES)
         return false;
     if (!peer->unit.length_known)

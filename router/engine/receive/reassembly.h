@@ -32,7 +32,7 @@ uint32_t reassembly_skip_here(struct peer *peer);
 
 // Returns whether the begin of a frame should move to the arrival with its rest, when `count` bytes have come: the
 // begin is small, and the rest has come or may be the next arrival.
-bool reassembly_should_lead(const struct peer *peer, uint32_t count);
+bool reassembly_should_prepend(const struct peer *peer, uint32_t count);
 // Moves the begin of a frame to the bytes before `from`, where the rest lies. There must be room before `from`. Returns
 // where the frame begins now.
-uint32_t reassembly_lead(struct peer *peer, struct buffer *buffer, uint32_t from);
+uint32_t reassembly_prepend(struct peer *peer, struct buffer *buffer, uint32_t from);

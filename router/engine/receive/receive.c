@@ -238,7 +238,7 @@ enum { FRAMES_A_CLOCK = 64 };
 // message to many.
 static bool should_cut(struct shard *shard, const struct peer *peer) {
     struct read_fairness *fairness = &shard->read_fairness;
-    if (!fairness->may_stop_between_units || peer->partial || peer->unit.skipped || shard->run.count ||
+    if (!fairness->may_stop_between_units || peer->partial || peer->unit.skipped || shard->event_run.count ||
         (!fairness->had_fanout && !peer->reads_paused && peer->frames % FRAMES_A_CLOCK))
         return false;
     fairness->had_fanout = false;
@@ -250,8 +250,8 @@ static uint32_t receive_buffer(struct shard *shard, struct peer *peer, struct bu
                                uint32_t end) {
     uint32_t from = at;
     assert(at < end && end - at <= ARRIVAL_BYTES_MAX);
-    if (reassembly_should_lead(peer, end - at))
-        at = reassembly_lead(peer, buffer, at);
+    if (reassembly_should_prepend(peer, end - at))
+        at = reassembly_prepend(peer, buffer, at);
     while (at < end && peer->state == PEER_OPEN) {
         if (at > from && should_cut(shard, peer))
             return at;

@@ -32,7 +32,7 @@ enum mail_kind {
     // Asks other hubs for an agent's name, on shard 0, and goes back (router/routing/remote_attach.h)
     MAIL_ATTACH,
     MAIL_REMOTE, // the end of a request to another hub (router/routing/remote_end.h)
-    MAIL_PART, // mail.connection must end: its program has ended after its exit; the parcel's body isn't sent
+    MAIL_CLOSE_PEER, // mail.connection must end: its program has ended after its exit; the parcel's body isn't sent
     // From FEATURE_KINDS_FROM on: of features (feature.h).
 };
 

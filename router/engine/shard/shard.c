@@ -240,7 +240,7 @@ void shard_close(struct shard *shard) {
     assert(list_empty(&shard->read_fairness.in_deficit) && !shard->read_fairness.waiting &&
            !shard->read_fairness.count);
     assert(list_empty(&shard->closing) && !shard->teardown && list_empty(&shard->exchanges));
-    assert(shard->rejects.count == 0 && shard->run.count == 0 && !shard->orders && !shard->entries);
+    assert(shard->rejects.count == 0 && shard->event_run.count == 0 && !shard->orders && !shard->entries);
     assert(shard->orders_out == 0 && shard->entries_out == 0 && shard->events_out == 0);
     wheel_disarm(&shard->refusals_timer);
     wheel_disarm(&shard->journal_timer);

@@ -136,7 +136,7 @@ struct shard {
 
     struct account_leases account_leases; // of users' accounts, for this turn
 
-    struct event_run run;
+    struct event_run event_run;
     // Lost events of which subscribers must be told (router/events/event_fanout.h)
     struct publication *missed;
     struct publication *reserve; // free elements for `missed`, made with the shard

@@ -111,7 +111,7 @@ static void take_parcel(struct shard *shard, struct mail *mail) {
     case MAIL_CANCELLED:
         take_cancelled(shard, parcel);
         break;
-    case MAIL_PART:
+    case MAIL_CLOSE_PEER:
         take_part(shard, parcel);
         break;
     default:
@@ -120,7 +120,7 @@ static void take_parcel(struct shard *shard, struct mail *mail) {
 }
 
 static void inbox_take(struct shard *shard, struct mail *mail) {
-    assert(!shard->teardown && !shard->run.count);
+    assert(!shard->teardown && !shard->event_run.count);
     switch ((enum mail_kind)mail->kind) {
     case MAIL_DELIVER:
     case MAIL_RESPONSE:
@@ -131,7 +131,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
     case MAIL_RETURN:
     case MAIL_CANCEL:
     case MAIL_CANCELLED:
-    case MAIL_PART:
+    case MAIL_CLOSE_PEER:
         take_parcel(shard, mail);
         break;
     case MAIL_EVENT:

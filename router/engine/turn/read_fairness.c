@@ -125,7 +125,7 @@ static void put_back(struct shard *shard, struct deficit *deficit, const struct 
 // Reads an arrival. Returns whether reading was cut short; then *rest is the rest.
 static bool read_arrival(struct shard *shard, struct peer *peer, const struct deferred_arrival *arrival,
                          bool cuts, struct deferred_arrival *rest) {
-    assert(!shard->run.count);
+    assert(!shard->event_run.count);
     *rest = *arrival;
     shard->read_fairness.may_stop_between_units = cuts && arrival->event.buffer;
     if (!peer->connection.secure)
@@ -344,7 +344,7 @@ bool read_fairness_has_queued(const struct peer *peer) {
 }
 
 void read_fairness_read_all(struct shard *shard, struct peer *peer) {
-    assert(read_fairness_has_queued(peer) && !shard->run.count);
+    assert(read_fairness_has_queued(peer) && !shard->event_run.count);
     read_all_of(shard, peer->deficit);
 }
 

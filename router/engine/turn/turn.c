@@ -98,7 +98,7 @@ static void take_event(struct shard *shard, const struct io_event *event) {
 }
 
 static void handle(struct shard *shard, const struct io_event *event) {
-    assert(!shard->teardown && !shard->run.count);
+    assert(!shard->teardown && !shard->event_run.count);
     switch (event->kind) {
     case IO_RECEIVED:
         if (event->token >= FEATURE_TOKENS_FROM)
@@ -228,9 +228,9 @@ static bool has_work(struct shard *shard) {
 
 // Hands all that was noted to the kernel and waits. First says that this shard sleeps, then looks once more
 // for work: whoever makes some later sees that the shard sleeps.
-static void run(struct shard *shard) {
+static void submit_and_wait(struct shard *shard) {
     uint64_t deadline = deadline_ns(shard);
-    assert(!shard->teardown && !shard->run.count && !atomic_load(&shard->asleep) &&
+    assert(!shard->teardown && !shard->event_run.count && !atomic_load(&shard->asleep) &&
            !shard->account_leases.open);
     atomic_store(&shard->asleep, true);
     if (has_work(shard))
@@ -244,7 +244,7 @@ static void run(struct shard *shard) {
 // posted before them is read before them, as between two turns: a peer that another shard has answered may
 // ask at once for the consequences.
 static bool look_again(struct shard *shard, unsigned looks) {
-    assert(!shard->teardown && !shard->run.count);
+    assert(!shard->teardown && !shard->event_run.count);
     if (looks == LOOKS_AGAIN_MAX || !io_has_arrivals(shard->io))
         return false;
     io_poll(shard->io);
@@ -270,7 +270,7 @@ static void take_steps(struct shard *shard, void (*const *steps)(struct shard *s
 }
 
 bool turn_take(struct shard *shard) {
-    run(shard);
+    submit_and_wait(shard);
     users_judge_by(
         shard->settings->users); // a thread may have several shards, which have had their turns meanwhile
     follow_settings(shard);

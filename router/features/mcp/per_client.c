@@ -182,7 +182,7 @@ static void part(struct shard *shard, const struct mcp_user *user) {
         drop_one(shard, COUNT_DROP_NO_MEMORY, user->registrant.connection, 0);
         return;
     }
-    parcel->mail.kind = MAIL_PART;
+    parcel->mail.kind = MAIL_CLOSE_PEER;
     parcel->mail.connection = user->registrant.connection;
     mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
 }
