@@ -562,7 +562,7 @@ void mcp_user_left(struct shard *shard, uint64_t connection) {
         struct mcp_user *user = mcp ? mcp_user_find(&mcp->users, connection) : NULL;
         if (!user)
             continue;
-        completion_target_left(shard, &user->registrant);
+        completion_end_target_all(shard, &user->registrant);
         if (child_is_stand_in(child)) {
             per_client_leave(shard, &mcp->users, user);
             continue;
