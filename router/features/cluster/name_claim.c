@@ -49,8 +49,7 @@ static void give_up(struct link *link, const struct agent *agent) {
     stats_count(&link->shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_NAMES_YIELDED));
     log_write(LOG_NAME_CONFLICT, LOG_FIELDS(log_bytes(agent->id, agent->id_bytes)),
               "cluster: agent %.*s is held at another hub: given up here", (int)agent->id_bytes, agent->id);
-    if (!registry_yield(link->shard, link->peer->connection_id,
-                        agent)) // the next link compares the names again
+    if (!registry_yield(link->shard, link->peer->connection_id, agent)) // the next link compares again
         peer_close(link->shard, link->peer, COUNT_CLOSED_NO_MEMORY);
 }
 
