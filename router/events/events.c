@@ -226,20 +226,12 @@ static bool estimate_fanout(struct shard *shard, const struct message *message, 
     return wait_ms == 0;
 }
 
-// An event of another hub has passed that hub's gate, which is alike: the level that is held is satisfied.
-static enum governance required_of(const struct shard *shard, const struct message *message) {
-    enum governance level = message->frame->unit->directives.governance;
-    bool has_passed = message->origin && shard->hub->start_settings.approval_level &&
-                      level >= shard->hub->start_settings.approval_level;
-    return has_passed ? GOVERNANCE_AUTONOMOUS : level;
-}
-
 static void publish_alone(struct shard *shard, const struct message *message, const char *name,
                           uint32_t name_bytes) {
     struct event event = {
         .message = message,
         .source = message->peer->connection_id,
-        .required = required_of(shard, message),
+        .required = message_required_level(shard, message),
         .count = 1,
         .name = name,
         .name_bytes = name_bytes,
@@ -331,7 +323,7 @@ static void gather_event(struct shard *shard, const struct message *message, con
     struct event_place event = {
         .frame = message->frame,
         .source = message->peer->connection_id,
-        .required = required_of(shard, message),
+        .required = message_required_level(shard, message),
         .lane = (uint8_t)message_lane(message),
         .name = name,
         .name_bytes = name_bytes,

@@ -9,20 +9,11 @@
 #include "router/forwarding/remote_route.h"
 #include "router/rights/authz.h"
 
-// A notification that another hub sends to all has passed that hub's gate, which is alike: the level that is held is
-// satisfied.
-static enum governance required_of(const struct shard *shard, const struct message *message) {
-    enum governance level = message->frame->unit->directives.governance;
-    bool has_passed = message->origin && shard->hub->start_settings.approval_level &&
-                      level >= shard->hub->start_settings.approval_level;
-    return has_passed ? GOVERNANCE_AUTONOMOUS : level;
-}
-
 static void notify_agent(struct shard *shard, const struct message *message, struct agent *agent) {
     uint64_t target = agent->registrant->connection;
     enum error fault = forward_fault(shard, message, target);
     assert(target != message->peer->connection_id && !message_is_request(message));
-    if (required_of(shard, message) > agent->governance) {
+    if (message_required_level(shard, message) > agent->governance) {
         drop_one(shard, COUNT_DROP_EVENT_GOVERNANCE, target, message->frame->body.bytes);
         return;
     }

@@ -29,6 +29,13 @@ void message_reply(struct shard *shard, const struct message *message, struct te
     text_deinit(result);
 }
 
+enum governance message_required_level(const struct shard *shard, const struct message *message) {
+    enum governance level = message->frame->unit->directives.governance;
+    bool has_passed = message->origin && shard->hub->start_settings.approval_level &&
+                      level >= shard->hub->start_settings.approval_level;
+    return has_passed ? GOVERNANCE_AUTONOMOUS : level;
+}
+
 enum parcel_lane message_lane(const struct message *message) {
     if (!lookup_has(&message->lookup, KEY_PRIORITY) || message->lookup.type[KEY_PRIORITY] != JSON_STRING)
         return LANE_NORMAL;

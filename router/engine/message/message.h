@@ -173,6 +173,9 @@ size_t message_room(const struct shard *shard, const struct message *message);
 // Answers a request with a result, which is JSON; does nothing for a notification. Takes the result. Without memory the
 // peer is closed.
 void message_reply(struct shard *shard, const struct message *message, struct text *result);
+// Returns the level that each receiver of an event, or of a notification for several agents, must support. What another
+// hub has sent has passed that hub's gate, which holds the same levels: a level that is held is satisfied.
+enum governance message_required_level(const struct shard *shard, const struct message *message);
 // Returns the lane of the message, by params.priority.
 enum parcel_lane message_lane(const struct message *message);
 
