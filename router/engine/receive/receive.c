@@ -189,13 +189,13 @@ static bool should_stay(const struct shard *shard, const struct peer *peer, cons
            peer->unit.bytes <= buffer->capacity - at && !buffer_budget_tight(shard->buffers.budget);
 }
 
-// Returns whether the unit must stay in the receive buffer, since there is no memory to move it. A frame that is larger
-// than the buffer waits for memory.
-static bool must_stay(struct shard *shard, struct peer *peer, const struct buffer *buffer, uint32_t at,
-                      uint32_t end) {
+// Makes room to move the unit out of the receive buffer. Returns false if the unit must stay there until there is memory.
+// Returns true also if the unit can't stay: then partial_append closes the peer without memory.
+static bool make_room_outside(struct shard *shard, struct peer *peer, const struct buffer *buffer,
+                              uint32_t at, uint32_t end) {
     uint32_t bytes = end - at, lacking = peer->unit.length_known ? peer->unit.bytes : bytes + 1;
-    bool can = lacking <= buffer->capacity - at || reassembly_may_wait(shard, peer, bytes);
-    return can && !reassembly_make_room(shard, peer, wanted(shard, peer, bytes));
+    bool may_stay = lacking <= buffer->capacity - at || reassembly_may_wait(shard, peer, bytes);
+    return !may_stay || reassembly_make_room(shard, peer, wanted(shard, peer, bytes));
 }
 
 static void stay(const struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
@@ -225,7 +225,7 @@ static uint32_t receive_unit(struct shard *shard, struct peer *peer, struct buff
         refuse_framing(shard, peer, buffer->bytes + at, end - at);
         return 0;
     }
-    if (!should_stay(shard, peer, buffer, at, end) && !must_stay(shard, peer, buffer, at, end))
+    if (!should_stay(shard, peer, buffer, at, end) && make_room_outside(shard, peer, buffer, at, end))
         return partial_append_and_wipe(shard, peer, buffer->bytes + at, end - at);
     stay(shard, peer, buffer, at, end);
     return end - at;
