@@ -95,7 +95,7 @@ struct read_fairness {
     uint32_t waiting;            // arrivals of these peers that wait
     struct deficit *spare;       // a free element, or NULL
     uint64_t from_ns;            // the clock when the present arrival began to be read
-    bool stale;                  // other work was done since from_ns
+    bool is_clock_stale;         // other work was done since from_ns
     uint64_t until_ns;           // when this turn ends reading
     bool may_stop_between_units; // the reading of the arrival may stop between two units
     bool had_fanout;             // a message went to many peers since the last look

@@ -173,7 +173,8 @@ static void note_fanout(struct shard *shard, struct deficit *deficit, uint64_t b
 
 // Reads one arrival, and notes what it took.
 static void read_one(struct shard *shard, struct peer *peer, const struct deferred_arrival *arrival) {
-    uint64_t from_ns = shard->read_fairness.stale ? io_clock(shard->io) : shard->read_fairness.from_ns;
+    uint64_t from_ns =
+        shard->read_fairness.is_clock_stale ? io_clock(shard->io) : shard->read_fairness.from_ns;
     uint64_t fanout_before = shard->fanout_sends.bytes;
     struct deficit *deficit = peer->deficit;
     struct deferred_arrival rest;
@@ -182,7 +183,7 @@ static void read_one(struct shard *shard, struct peer *peer, const struct deferr
     uint64_t now_ns = io_clock(shard->io), spent_ns = now_ns - from_ns;
     uint64_t fanout_bytes = shard->fanout_sends.bytes - fanout_before;
     shard->read_fairness.from_ns = now_ns;
-    shard->read_fairness.stale = false;
+    shard->read_fairness.is_clock_stale = false;
     if (cut || spent_ns > shard->bounds.slice_ns || fanout_bytes)
         deficit = deficit_of(shard, peer);
     if (!deficit)
@@ -227,7 +228,7 @@ void read_fairness_begin(struct shard *shard) {
     turn_parts_begin(&shard->read_fairness.parts, &shard->bounds);
     turn_parts_begin(&shard->sender.parts, &shard->bounds);
     shard->read_fairness.from_ns = io_now(shard->io);
-    shard->read_fairness.stale = true;
+    shard->read_fairness.is_clock_stale = true;
     shard->read_fairness.until_ns = shard->read_fairness.from_ns + shard->bounds.read_ns;
 }
 
@@ -255,27 +256,34 @@ static bool is_blocked(const struct shard *shard, const struct deficit *deficit)
            deficit->peer->admission.orders >= shard->bounds.peer_orders_max;
 }
 
-// Serves a peer. Returns whether anything was done; then the peer's place in the lists has changed.
-static bool visit(struct shard *shard, struct deficit *deficit) {
+// What came of a peer's turn.
+enum visit_result {
+    VISIT_BLOCKED, // the peer must wait: nothing was done
+    VISIT_MOVED,   // the peer's place in the lists has changed, and no arrival was read
+    VISIT_READ,    // an arrival was read
+};
+
+// Serves a peer.
+static enum visit_result visit(struct shard *shard, struct deficit *deficit) {
     struct read_fairness *fairness = &shard->read_fairness;
     if (deficit->count && is_blocked(shard, deficit)) {
         list_remove(&deficit->link);
         list_append(&fairness->in_deficit, &deficit->link);
-        return false;
+        return VISIT_BLOCKED;
     }
     if (deficit->credit_ns <= 0) {
         deficit->credit_ns += (int64_t)shard->bounds.slice_ns;
         list_remove(&deficit->link);
         list_append(&fairness->in_deficit, &deficit->link);
-        return true;
+        return VISIT_MOVED;
     }
     if (!deficit->count) {
         deficit_give(shard, deficit);
-        return true;
+        return VISIT_MOVED;
     }
     struct deferred_arrival first = take_first(shard, deficit);
     read_one(shard, deficit->peer, &first);
-    return true;
+    return VISIT_READ;
 }
 
 static struct deficit *next_of(struct read_fairness *fairness) {
@@ -301,14 +309,15 @@ bool read_fairness_serve_next(struct shard *shard) {
     struct read_fairness *fairness = &shard->read_fairness;
     if (!fairness->is_serving && !begin_to_serve(shard))
         return false;
-    fairness->stale = true;
+    fairness->is_clock_stale = true;
     assert(!fairness->count == (list_empty(&fairness->new_peers) && list_empty(&fairness->in_deficit)));
     uint32_t idle = 0, all = fairness->count;
     for (struct deficit *next;
          idle < all && fairness->from_ns < fairness->until_ns && (next = next_of(fairness));) {
-        idle = visit(shard, next) ? 0 : idle + 1;
-        if (!fairness->stale)
+        enum visit_result result = visit(shard, next);
+        if (result == VISIT_READ)
             return true;
+        idle = result == VISIT_BLOCKED ? idle + 1 : 0;
     }
     fairness->is_serving = false;
     return false;

@@ -13,7 +13,7 @@
 void read_fairness_begin(struct shard *shard);
 // Notes that other work was done since the last arrival was read.
 static inline void read_fairness_note_other_work(struct shard *shard) {
-    shard->read_fairness.stale = true;
+    shard->read_fairness.is_clock_stale = true;
 }
 // Handles an IO_RECEIVED event of the peer: reads the arrival, or lets it wait.
 void read_fairness_handle_arrival(struct shard *shard, struct peer *peer, const struct io_event *event);
