@@ -134,9 +134,9 @@ struct turn_bounds {
     // Time of a turn for reading, and a peer's share of that time. A peer that takes more waits until others have had
     // their share (router/engine/turn/read_fairness.h). orders_ns is the time for orders to the registry.
     uint64_t read_ns, slice_ns, registry_ns;
-    // Bounds of events to more than `at_once` subscribers: the number of sends under way at a time, and the bytes of a
-    // turn. Later turns send the rest, behind messages to a single peer. The hub doesn't wait for a send that takes
-    // longer than `patience_ns`.
+    // Bounds of events to more than `fanout_direct_max` subscribers: the number of sends under way at a time, and the
+    // bytes of a turn. Later turns send the rest, behind messages to a single peer. The hub doesn't wait for a send
+    // that takes longer than `fanout_wait_ns`.
     uint32_t fanout_direct_max, fanout_sends_max, fanout_bytes_max;
     uint64_t fanout_wait_ns;
     // Bytes of one peer's events that may be queued for a receiver while other events of the same peer are still being
@@ -144,16 +144,16 @@ struct turn_bounds {
     uint32_t fanout_ahead_bytes;
     // About the bytes that are gathered for one receiver at a time. A receiver lags if more than `lagging_bytes` wait
     // behind such sends several times (core/send/outbox.h). If a frame must then overtake others, the kernel keeps
-    // at most `narrow_bytes` untaken, and gets twice as many at a time.
+    // at most `lagging_backlog_bytes` untaken, and gets twice as many at a time.
     uint32_t send_bytes, lagging_bytes, lagging_backlog_bytes;
     // Bytes of large bodies that a turn receives, and sends: in equal parts for all peers with a large body, each from
     // part_min to part_max (struct turn_parts).
     uint32_t large_bytes, part_min, part_max;
     // Requests that a turn ends because their source has left, and as many because their target has left.
     uint32_t request_ends_max;
-    // A peer that has had its share of reading is not read further if one of these is reached. `copies`: events of the
-    // shard's peers on which another shard has yet to report, for a peer that publishes. `orders`: the peer's orders to
-    // the registry under way.
+    // A peer that has had its share of reading is not read further if one of these is reached. `copies_max`: events of
+    // the shard's peers on which another shard has yet to report, for a peer that publishes. `peer_orders_max`: the
+    // peer's orders to the registry under way.
     uint32_t copies_max, peer_orders_max;
 };
 

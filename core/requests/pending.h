@@ -106,12 +106,13 @@ struct pending {
 // The state of a request without any flag but `used`.
 #define PENDING_USED (UINT32_C(1) << HUB_ID_GENERATION_BITS)
 
-static_assert(offsetof(struct pending, source) == CACHE_LINE_BYTES, "lists and flags fill a line");
+static_assert(offsetof(struct pending, source) == CACHE_LINE_BYTES,
+              "the first cache line has the lists and flags");
 static_assert(offsetof(struct pending, inline_id) == 2 * CACHE_LINE_BYTES,
-              "so does what an answer is judged by");
-static_assert(offsetof(struct pending, outcome) == 3 * CACHE_LINE_BYTES, "so does what begins with the id");
+              "the second has what a response is checked by");
+static_assert(offsetof(struct pending, outcome) == 3 * CACHE_LINE_BYTES, "the third begins with the id");
 static_assert(offsetof(struct pending, method) == 4 * CACHE_LINE_BYTES && sizeof(struct pending) == 320,
-              "what few have is a line, and the method is the last");
+              "the fourth has the rare fields, and the fifth the method");
 
 // PENDING_CHUNK slots, which are taken and given back together. A shard takes the first chunk for its first request,
 // and keeps that chunk. A hub with the least memory has 768 KiB of quota for each shard, and one user may have half of

@@ -24,7 +24,8 @@
 #include "router/forwarding/remote_target.h"
 #include "router/rights/authn.h"
 
-// The pending requests of agents at other hubs are bounded by these hubs.
+// Returns whether the target has as many pending requests as it may have. Agents at other hubs are bounded by these
+// hubs.
 static bool has_maximum_pending(struct shard *shard, uint64_t target) {
     return hub_pending(shard->hub, target) >= shard_limits(shard)->pending_max &&
            target != shard->remote_link.registrant.connection;

@@ -11,7 +11,7 @@
 #include "router/forwarding/forward.h"
 #include "router/forwarding/remote_target.h"
 
-// The user may ask the named approver alone: whoever offers the method gets nothing of it.
+// Returns whether the user may ask the named approver alone, and `to` are agents that offer the method.
 static bool is_barred(const struct message *message, const struct rules_message *criteria,
                       const struct remote_target *to) {
     assert(!message->origin);
@@ -45,7 +45,7 @@ bool remote_route_takes(struct shard *shard, const struct message *message,
     return true;
 }
 
-// Other hubs are told that events for them are lost.
+// Counts an event for other hubs that is lost, so that these hubs are told.
 static void count_lost(struct shard *shard, bool is_event) {
     stats_add(&shard->stats, COUNT_EVENTS_DROPPED, is_event);
     if (is_event)

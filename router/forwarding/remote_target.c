@@ -160,7 +160,8 @@ static void put_block(char *to, const struct block *block) {
     put(to, block->after.bytes, block->after.count);
 }
 
-// A body with as many holes as there can be leaves no room for a piece before and one behind it.
+// Joins the pieces of a parcel if there is no room for a piece before them and one behind them: a body may have as many
+// holes as there can be. Returns false without memory.
 static bool make_pieces_fit(struct parcel *parcel) {
     if (parcel->piece_count + 2 <= PARCEL_PIECES_MAX)
         return true;

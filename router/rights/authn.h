@@ -30,7 +30,7 @@ static inline bool authn_is_plain(struct shard *shard, const struct message *mes
 }
 // Finds the user of a message, and checks the user's limits. Returns whether the message was refused.
 bool authn_refuse_slow(struct shard *shard, const struct message *message);
-// Does the same, without work in the common case.
+// Finds the user of a message and checks the user's limits, as authn_refuse_slow, without work in the common case.
 static inline bool authn_refuse(struct shard *shard, const struct message *message) {
     return !authn_is_plain(shard, message) && authn_refuse_slow(shard, message);
 }
@@ -42,6 +42,7 @@ const char *authn_fault(struct shard *shard, struct peer *peer, size_t bytes);
 // Charges the user's limits for a response, or for a body that can't be read. Refuses nothing. Past a limit, notes that
 // the user is over the limit.
 void authn_meter(struct shard *shard, struct peer *peer, size_t bytes);
+// Charges as authn_charge does, where the user's lease doesn't pay.
 void authn_charge_slow(struct shard *shard, const struct peer *peer, size_t bytes);
 // Charges the user's limits for bytes that are no routed message. Refuses nothing.
 static inline void authn_charge(struct shard *shard, const struct peer *peer, size_t bytes) {
@@ -58,14 +59,14 @@ void authn_credential_accepted(struct identity *identity);
 // Lets the peer speak for this user, by this credential, for the time of an HTTP request. The caller must set the
 // digest of a token.
 void authn_identify(struct identity *identity, const struct user *user, enum credential_kind kind);
-// Ends that: the peer speaks for no user.
+// Ends the peer's time as a user (authn_identify): the peer speaks for no user.
 void authn_forget(struct identity *identity);
 // Begins the delay after a wrong credential in an HTTP request. The identity owns the exchange until then;
 // peer_ops.end answers it.
 void authn_delay(struct shard *shard, struct peer *peer, struct exchange *exchange);
 // Handles the timer of an identity. Returns whether the peer must be ended, since it has shown no credential in time.
 bool authn_expired(struct shard *shard, struct identity *identity);
-// Ends such a peer. No unit of the peer may be coming in.
+// Ends a peer that has shown no right credential. No unit of the peer may be coming in.
 void authn_deny(struct shard *shard, struct peer *peer);
 // Ends what authn keeps of a peer that is being closed.
 void authn_leave(struct shard *shard, struct peer *peer);

@@ -52,7 +52,7 @@ static void route_copy(struct shard *shard, struct message *message, struct mess
     deferred_identity_end(message->peer, &previous);
 }
 
-// Which hubs are asked next, and by which rule. False: all have been.
+// Finds which hubs are asked next, and by which rule. Returns false if all have been asked.
 static bool find_next(const struct shard *shard, const struct message_copy *copy,
                       struct remote_retry *retry) {
     const struct hub_settings *settings = shard->settings;
@@ -148,7 +148,7 @@ static void end_nobody(struct shard *shard, struct pending *pending) {
     completion_error(shard, pending, error_of(error_target_kind(pending)), &data);
 }
 
-// A decision for a hub that is gone decides nothing.
+// Answers a decision for a hub that is gone: the decision was not applied.
 static void end_decision(struct shard *shard, struct pending *pending) {
     char name[METHOD_BYTES_MAX];
     size_t bytes = error_target_name(pending, name);

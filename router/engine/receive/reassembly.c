@@ -7,7 +7,7 @@
 
 enum { REASSEMBLY_BYTES_MIN = 512, OPEN_DOUBLE_BYTES = 1024 * 1024 };
 
-// Moves the partial frame to other memory; false when that is NULL.
+// Moves the partial frame to `buffer`. Returns false if `buffer` is NULL.
 static bool move_to(const struct shard *shard, struct peer *peer, struct buffer *buffer) {
     struct buffer *old = peer->partial;
     if (!buffer)
@@ -24,7 +24,7 @@ static bool move_to(const struct shard *shard, struct peer *peer, struct buffer 
     return true;
 }
 
-// Room for all of the frame, whose header block is whole.
+// Makes room for all of the frame, whose header block is whole.
 static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
     uint32_t bytes = peer->unit.bytes;
     assert(peer->unit.length_known && bytes >= peer->partial_bytes);
@@ -51,7 +51,7 @@ static uint32_t room_while_open(const struct shard *shard, const struct peer *pe
     return room > bytes ? room : bytes;
 }
 
-// Where there isn't so much, something less may be there.
+// Takes a buffer of `room` bytes, or a smaller one, of at least `bytes`. Returns NULL if there is no memory for that.
 static struct buffer *take_while_open(struct shard *shard, uint32_t bytes, uint32_t room) {
     struct buffer *buffer = buffer_take_large(&shard->buffers, room);
     assert(room >= bytes);
@@ -77,7 +77,7 @@ static bool make_room_for_part(struct shard *shard, struct peer *peer, uint32_t 
            move_to(shard, peer, buffer_take_sized(&shard->buffers, bytes));
 }
 
-// A large frame waits until there is memory for it, if that can ever be. Its bytes so far are kept meanwhile. A unit of
+// Returns whether a large frame can ever get its memory. Its bytes so far are kept while the frame waits. A unit of
 // unknown length needs its old and its new buffer at once, and must leave some memory for the hub itself.
 bool reassembly_may_wait(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
     if (peer->unit.length_known)

@@ -9,7 +9,7 @@
 #include "router/engine/shard/peer.h"
 
 // Reads an IO_RECEIVED event of the peer, from `at` on in the buffer; 0: from the begin. Returns 0 when all is read.
-// With shard.read_fairness.may_stop_between_units, reading stops between two units at share.until_ns and returns the
+// With shard.read_fairness.may_stop_between_units, reading stops between two units at until_ns and returns the
 // offset, to be called with again.
 uint32_t receive_arrival(struct shard *shard, struct peer *peer, const struct io_event *event, uint32_t at);
 // Closes a peer for whose message there is no memory. The transport tells the peer first, if it can.

@@ -39,7 +39,7 @@ static bool ends_at(struct shard *shard, uint64_t target) {
     return agent && feature_cancel_ends(shard, agent);
 }
 
-// That holds for requests to an MCP server, and for its own requests.
+// Returns whether the request is one to an MCP server, or one of its own requests.
 bool cancel_is_end(struct shard *shard, const struct pending *pending) {
     // A peer that is ending is found, too
     const struct peer *source = shard->peers.slots[connection_slot(pending->source)];
@@ -56,7 +56,7 @@ static void put_cancel(struct shard *shard, uint64_t target, uint64_t hub_id, st
     text_put(body, "}}");
 }
 
-// One of the hub's own, in the words of who is told; or NULL.
+// Makes a cancel of the hub's own, in the protocol of the target. Returns NULL without memory.
 static struct parcel *make_cancel(struct shard *shard, uint64_t target, uint64_t hub_id, bool is_mcp) {
     assert(hub_id);
     struct text body;
@@ -93,8 +93,8 @@ void cancel_abandoned(struct shard *shard, struct pending *pending) {
 
 // --- At the target
 
-// A cancel passes a full queue, so its length isn't up to its source. The hub then cancels in its own words.
-// NULL without memory for them.
+// Replaces a long cancel by one of the hub's own. A cancel passes a full queue, so its length must not be up to its
+// source. Returns NULL without memory.
 static struct parcel *replace_with_own(struct shard *shard, struct parcel *parcel) {
     struct parcel *own =
         make_cancel(shard, parcel->mail.connection, parcel->hub_id, ends_at(shard, parcel->mail.connection));
@@ -145,7 +145,7 @@ bool cancel_in_queue_or_forward(struct shard *shard, struct peer *peer, struct p
     return false;
 }
 
-// The cancel's own parcel goes back as the report.
+// Sends the cancel's own parcel back as the report.
 bool cancel_return_to_source(struct shard *shard, struct parcel *parcel) {
     uint32_t to = parcel->pool->shard;
     bool source_waits = parcel->mail.detail;

@@ -129,7 +129,7 @@ static bool refuse_silently(struct shard *shard, const struct message *message) 
     return true;
 }
 
-// In the frame as its source sent it, wherever that was.
+// Returns the offset of a fault in the frame as its source sent the frame, perhaps to another hub.
 static int64_t offset_of(const struct message *message, uint32_t fault_at) {
     const struct origin *origin = message->origin;
     assert(fault_at <= message->frame->body.bytes);
@@ -193,8 +193,8 @@ void refuse_batch_rest(struct shard *shard, const struct message *batch, struct 
     refuse_whole(shard, batch, exchange, ERROR_NOT_INITIALIZED, &data);
 }
 
-// Results cost the peer nothing. A few bytes from a peer that doesn't read would be megabytes of work, which
-// all others wait for. A refusal is small.
+// Refuses a request for a large result while much waits for the peer. Otherwise a few bytes from a peer that doesn't
+// read would be megabytes of work, for which all other peers wait. A refusal is small.
 bool refuse_result(struct shard *shard, const struct message *message) {
     size_t most = 2 * shard_limits(shard)->queue_bytes_max;
     if (!message_is_request(message) ||

@@ -7,7 +7,7 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 
-// An exchange lasts no longer than its answers are due, and the bound may refuse it.
+// Opens an exchange, past the quota if there is none left: an exchange ends with its last answer.
 struct exchange *exchange_open(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_OPEN); // from others nothing is read
     struct exchange *exchange = freelist_take(&shard->free_exchanges);
@@ -78,7 +78,8 @@ size_t exchange_body_bytes(const struct exchange *exchange) {
     return exchange->bytes + (has_brackets ? exchange->count + sizeof "]" - 1 : 0);
 }
 
-// In an array each answer has a bracket or a comma before it, and the last one a bracket behind it.
+// Joins the answers to one frame. In an array each answer has a bracket or a comma before it, and the last answer has a
+// bracket behind it.
 void exchange_encode(struct exchange *exchange, const struct wire *wire) {
     assert(exchange->count > 0 && exchange->bytes > 0 && exchange->answers.first);
     const char *before = "[";
@@ -133,14 +134,15 @@ bool exchange_has_room(const struct shard *shard, const struct exchange *exchang
     return bytes <= exchange_room(shard, exchange);
 }
 
-// With one more answer there are two brackets, and a comma less than there are answers.
+// Returns the bytes that the next answer may have. In an array there will be two brackets, and a comma less than there
+// are answers.
 size_t exchange_room(const struct shard *shard, const struct exchange *exchange) {
     size_t bytes_max = shard_limits(shard)->frame_bytes_max;
     size_t bytes = exchange->is_array ? exchange->bytes + exchange->count + 2 : exchange->bytes;
     return bytes < bytes_max ? bytes_max - bytes : 0;
 }
 
-// Whether header fields came with it that the peer is told: an array has no place for them.
+// Returns whether header fields came with the answer that the peer will get. An array has no place for such fields.
 static bool has_fields(const struct exchange *exchange, const struct parcel *parcel) {
     return !exchange->is_array && parcel->block &&
            parcel->block_bytes > parcel->line_bytes + sizeof "\r\n" - 1;

@@ -169,7 +169,7 @@ void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *
 
 // --- Events that were missed
 
-// `count` of 0: nobody knows.
+// Makes the notification hub/dropped. `count` 0: the number of lost events isn't known. Returns NULL without memory.
 static struct parcel *missed_notice(struct shard *shard, uint32_t count) {
     struct text text;
     assert(shard->magic == SHARD_MAGIC);
@@ -197,7 +197,7 @@ static bool report_missed(struct shard *shard, struct peer *peer, uint8_t lane) 
     return true;
 }
 
-// The note is so small, and comes so seldom, that it passes a full queue.
+// Queues the notice also if the queue is full: such a notice is small, and seldom.
 void send_missed_unknown(struct shard *shard, struct peer *peer) {
     const char *head = peer->transport->codec.missed_head;
     struct parcel *notice = peer_is_unreachable(peer) ? NULL : missed_notice(shard, 0);
@@ -234,7 +234,7 @@ void send_missed(struct shard *shard, struct peer *peer, uint32_t count) {
     send_soon(shard, peer);
 }
 
-// A queue that has emptied is the last place where what was missed can be told.
+// Tells the peer which events it has missed, once its queue is empty. No later event may come that would tell the peer.
 static void report_when_emptied(struct shard *shard, struct peer *peer) {
     bool emptied =
         !peer->connection.paused && !peer->connection.send_op && outbox_empty(&peer->connection.outbox);
@@ -325,7 +325,7 @@ static void flush(struct shard *shard, struct peer *peer) {
         send_waiting(shard, peer);
 }
 
-// A pass is over when all have been sent to that were waiting when it began.
+// Returns whether the pass ends here: all peers that waited when the pass began have been sent to.
 static bool ends_pass(struct shard *shard, const struct list *node) {
     if (node != &shard->fanout_sends.marker)
         return false;
@@ -348,7 +348,8 @@ static void leave_round(struct shard *shard) {
             shard->peers.slots[slot]->fanout_round = 0;
 }
 
-// A receiver that takes a send at once, or soon, makes room for the next. A slower one isn't waited for.
+// Returns whether another send of a fan-out may begin. A receiver that takes a send soon makes room for the next one.
+// The hub doesn't wait for a slower receiver.
 static bool has_window(struct shard *shard) {
     struct fanout_sends *fanout_sends = &shard->fanout_sends;
     uint64_t now_ns = io_now(shard->io);

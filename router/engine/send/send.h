@@ -9,10 +9,10 @@
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // Queues a parcel for the present receiver alone: the next process of a child doesn't get the parcel.
 void send_queue_this_process(struct shard *shard, struct peer *peer, struct parcel *parcel);
-// Whether small frames for the peer are packed now (core/send/pack.h), as far as its queue tells. The queue must have
-// room and allow packs (outbox_may_pack): enough waits to be worth a pack, less than 128 KiB waits, there is no index
-// of requests, and no frame is half out. No send to the peer may be under way, and no pause. The peer must not be
-// confined: sends to it have memory of their own.
+// Returns whether small frames for the peer are packed now (core/send/pack.h), as far as its queue tells. The queue
+// must have room and allow packs (outbox_may_pack): enough waits to be worth a pack, less than 128 KiB waits, there is
+// no index of requests, and no frame is half out. No send to the peer may be under way, and no pause. The peer must not
+// be confined: sends to it have memory of their own.
 static inline bool send_may_pack(const struct shard *shard, const struct peer *peer) {
     const struct connection *connection = &peer->connection;
     return outbox_may_pack(&connection->outbox) && !peer_is_unreachable(peer) && !connection->send_op &&

@@ -22,7 +22,7 @@ uint64_t slow_reader_bytes_max(const struct shard *shard) {
     return max > PEER_BYTES_LEAST ? max : PEER_BYTES_LEAST;
 }
 
-// Whether the kernel has taken a whole part of what it is handed within PACE_MS, or hasn't been handed anything. The
+// Returns whether the kernel has taken a whole part of a send within PACE_MS, or there is no send under way. The
 // more waits, the shorter that time is: a kernel takes some megabytes for a peer that reads nothing.
 static bool keeps_pace(const struct shard *shard, const struct peer *peer, uint64_t waiting, uint64_t max) {
     const struct send_op *send_op = peer->connection.send_op;
@@ -35,7 +35,7 @@ static uint32_t late_tick(const struct shard *shard) {
     return 1 + (uint32_t)(shard_now_ms(shard) / LATE_TICK_MS % ((1u << 24) - 1));
 }
 
-// Whether much has waited for it for long.
+// Returns whether much has waited for the peer for LATE_MS.
 static bool is_late(const struct shard *shard, struct peer *peer) {
     uint32_t now = late_tick(shard);
     if (!peer->backlog_ticks) {
@@ -53,8 +53,8 @@ static uint64_t burst_max(const struct peer *peer, uint64_t max) {
     return earned < PEER_BURSTS * max ? earned : PEER_BURSTS * max;
 }
 
-// A peer that reads a little for ever is behind for ever, too. Only a peer that wasn't behind a moment ago may have
-// more for a moment: a hundred answers may become ready at once, and none is dropped.
+// Returns whether the peer must be closed, since too much waits for it. A peer that wasn't behind a moment ago may have
+// more for a moment, since a hundred answers may become ready at once. A peer that reads a little for ever may not.
 bool slow_reader_is_over(struct shard *shard, struct peer *peer) {
     uint64_t waiting = connection_waiting(&peer->connection), max = slow_reader_bytes_max(shard);
     if (__builtin_expect(waiting < max / 4, true)) {
@@ -83,7 +83,7 @@ bool slow_reader_poll(struct shard *shard, struct peer *peer) {
     return news;
 }
 
-// The count of looks without progress begins here.
+// Begins to watch a reader, and to count the looks that found no progress.
 void slow_reader_watch(struct shard *shard, struct peer *peer) {
     if (peer->state == PEER_CLOSING || !list_empty(&peer->by_lifecycle))
         return;

@@ -71,7 +71,7 @@ struct identity {
     enum authn_attempt pending_refusal : 8;
     bool was_known;                  // a right credential has been shown, be it for one request
     bool has_peer_credential;        // the connection itself has a credential, and counts as its user's
-    bool is_peer_credential_checked; // `bears` is known
+    bool is_peer_credential_checked; // has_peer_credential is known
     bool over_limit;                 // the peer has sent a message over a limit of its user
     uint32_t over_ms;                // when that was last; a tick
     bool revoked;                    // the credential was revoked: the connection ends, its requests go on

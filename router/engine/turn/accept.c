@@ -21,12 +21,12 @@ struct adoption {
     bool secure;
 };
 
-// Whether connections of this transport are taken in.
+// Returns whether connections of this transport are accepted in this phase.
 static bool accepts(const struct shard *shard, const struct transport *transport) {
     return shard->phase == HUB_SERVING || (shard->phase == HUB_DRAINING && transport->serves_drain);
 }
 
-// Whether connections are taken from this listener.
+// Returns whether connections of this listener are accepted.
 static bool listens(const struct shard *shard, uint32_t index) {
     assert(index < shard->listener_count);
     bool is_left = shard->passed[index] && (shard->handed_over || shard->phase != HUB_SERVING);
@@ -141,7 +141,7 @@ void accept_evict(struct shard *shard, struct mail *mail) {
     memory_give(mail);
 }
 
-// The shard of the oldest; the number of shards: nobody is without a credential.
+// Returns the shard with the oldest connection without a credential; the number of shards: there is no such connection.
 static uint32_t find_oldest(const struct hub *hub) {
     uint32_t oldest = hub->start_settings.shard_count;
     uint64_t least = UINT64_MAX;
@@ -155,7 +155,7 @@ static uint32_t find_oldest(const struct hub *hub) {
     return oldest;
 }
 
-// Whether one was asked to give way.
+// Asks the oldest connection without a credential to close. Returns false if there is none, or without memory.
 static bool make_room(struct shard *shard) {
     uint32_t oldest = find_oldest(shard->hub);
     if (oldest == shard->hub->start_settings.shard_count)

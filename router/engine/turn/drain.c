@@ -33,7 +33,7 @@ void drain_asked(struct shard *shard) {
     drain_begin(shard);
 }
 
-// Half-closes, so that what was sent is read before the connection goes.
+// Half-closes all connections, so that peers can read what was sent before their connections end.
 static void close_all(struct shard *shard) {
     assert(shard->phase == HUB_CLOSING);
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
@@ -41,7 +41,7 @@ static void close_all(struct shard *shard) {
             peer_linger(shard, shard->peers.slots[slot]);
 }
 
-// No phase is over before all mail has been read.
+// Makes all mail of this shard visible to its readers at once, since no phase ends before all mail has been read.
 static void expedite_mail(struct shard *shard) {
     for (uint32_t to = 0; to < shard->hub->start_settings.shard_count; to++)
         mailbox_expedite(hub_mailbox(shard->hub, shard->index, to));
@@ -122,7 +122,8 @@ void drain_report(struct shard *shard) {
         report_phase(shard);
 }
 
-// The errors get a moment to be written; peers that don't read them are closed with them unread.
+// Ends the requests that are still pending, with an error, and gives the errors LINGER_MS to be written. Peers that
+// don't read the errors are closed with them unread.
 void drain_timed_out(struct shard *shard) {
     assert(!timer_armed(&shard->drain_timer));
     if (shard->phase == HUB_SERVING) {

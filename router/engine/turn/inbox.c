@@ -32,7 +32,8 @@ static void send_back_refused(struct shard *shard, struct parcel *parcel) {
     mailbox_post(hub_mailbox(shard->hub, shard->index, parcel->pool->shard), &parcel->mail);
 }
 
-// Mail that is posted behind this can't mean the request any more.
+// Ends a request that the target's queue refused. Then tells the target's shard so (MAIL_KNOWN): mail that this shard
+// posts behind MAIL_KNOWN can't name the request any more.
 static void take_refused(struct shard *shard, struct parcel *parcel) {
     uint32_t from = connection_shard(parcel->mail.connection);
     assert(parcel->pool->shard == shard->index && from != shard->index);

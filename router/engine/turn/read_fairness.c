@@ -44,7 +44,7 @@ static bool may_note(struct shard *shard) {
     return shard->read_fairness.spare != NULL;
 }
 
-// NULL without memory, and of one that is closing, which nobody waits for.
+// Returns the peer's deficit, and makes one if there is none. Returns NULL without memory, or if the peer is closing.
 static struct deficit *deficit_of(struct shard *shard, struct peer *peer) {
     struct deficit *deficit = peer->deficit;
     if (deficit || peer->connection.ending || !may_note(shard))

@@ -142,7 +142,8 @@ static void run_survey(struct shard *shard) {
     survey_finish(shard);
 }
 
-// Peers choose how many of their requests time out together, and nobody else waits for all of them.
+// Handles timers that have expired, a bounded number a turn: peers choose how many of their requests time out together,
+// and no other peer waits for all of them.
 static void expire(struct shard *shard) {
     uint64_t now_ms = shard_now_ms(shard);
     struct timer *timer;
