@@ -189,8 +189,8 @@ static bool should_stay(const struct shard *shard, const struct peer *peer, cons
            peer->unit.bytes <= buffer->capacity - at && !buffer_budget_tight(shard->buffers.budget);
 }
 
-// Makes room to move the unit out of the receive buffer. Returns false if the unit must stay there until there is memory.
-// Returns true also if the unit can't stay: then partial_append closes the peer without memory.
+// Makes room to move the unit out of the receive buffer. Returns false if the unit must stay there until there is
+// memory. Returns true also if the unit can't stay: then partial_append closes the peer without memory.
 static bool make_room_outside(struct shard *shard, struct peer *peer, const struct buffer *buffer,
                               uint32_t at, uint32_t end) {
     uint32_t bytes = end - at, lacking = peer->unit.length_known ? peer->unit.bytes : bytes + 1;

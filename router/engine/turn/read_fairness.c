@@ -258,8 +258,8 @@ static bool is_blocked(const struct shard *shard, const struct deficit *deficit)
 
 // What came of a peer's turn.
 enum visit_result {
-    VISIT_BLOCKED, // the peer must wait: nothing was done
-    VISIT_MOVED,   // the peer's place in the lists has changed, and no arrival was read
+    VISIT_BLOCKED, // the peer must wait, and is the last of those that wait
+    VISIT_DONE,    // the peer got credit, or is no longer one that waits
     VISIT_READ,    // an arrival was read
 };
 
@@ -275,11 +275,11 @@ static enum visit_result visit(struct shard *shard, struct deficit *deficit) {
         deficit->credit_ns += (int64_t)shard->bounds.slice_ns;
         list_remove(&deficit->link);
         list_append(&fairness->in_deficit, &deficit->link);
-        return VISIT_MOVED;
+        return VISIT_DONE;
     }
     if (!deficit->count) {
         deficit_give(shard, deficit);
-        return VISIT_MOVED;
+        return VISIT_DONE;
     }
     struct deferred_arrival first = take_first(shard, deficit);
     read_one(shard, deficit->peer, &first);
