@@ -16,7 +16,8 @@
 #include "router/features/feature_list.h"
 
 // The feature's own counters: X(enumerator, name behind "cluster_", help, the engine's counter after which it is
-// shown). clang-format off
+// shown).
+// clang-format off
 #define CLUSTER_EACH_COUNTER(X)                                                                                                                \
     X(LINKS_OPENED, "links_opened", "Links to a NATS server that came to be.", COUNT_APPROVALS_REFUSED)                                        \
     X(LINKS_LOST, "links_lost", "Links to a NATS server that were lost.", COUNT_APPROVALS_REFUSED)                                             \
