@@ -205,7 +205,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require((result == UNIT_BAD) == (whole.fault != UNIT_FAULT_NONE));
     require(result != UNIT_BAD || (whole.fault_at <= bytes && whole.fault_at <= limits.header_bytes_max));
     bool block_open = result == UNIT_OPEN;
-    require(whole.sized == (whole.body_at != 0) && block_open == (!whole.sized && result != UNIT_BAD));
+    require(whole.length_known == (whole.body_at != 0) &&
+            block_open == (!whole.length_known && result != UNIT_BAD));
     require(!block_open || bytes < limits.header_bytes_max);
     require(whole.fault != UNIT_FAULT_HEADER_TOO_LARGE || whole.fault_at == limits.header_bytes_max);
     bool all_come = whole.body_at && bytes - whole.body_at >= whole.body_bytes;

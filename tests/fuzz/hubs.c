@@ -55,7 +55,7 @@ static void require(bool holds) {
 }
 
 static void write_subject(const struct session *session, const char *form, char out[256]) {
-    const struct hub_name *hub = &session->fleet.sites[0].world.shards[0]->across.hub;
+    const struct hub_name *hub = &session->fleet.sites[0].world.shards[0]->remote_link.hub;
     size_t to = *form == '$' ? 0 : (size_t)snprintf(out, 256, ROOT);
     for (; *form; form++)
         if (*form == 'H')
