@@ -37,11 +37,12 @@ def say(text):
 
 
 def grandchild():
+    former = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the grandchild's, before anybody knows of it
     process = os.fork()
     if process == 0:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         while True:
             time.sleep(60)
+    signal.signal(signal.SIGTERM, former)
     return process
 
 
