@@ -94,6 +94,16 @@ static int finish(enum status status) {
     return (int)status;
 }
 
+// Shows help (`h`) or the version (`v`).
+static enum status show(int question) {
+    if (question == 'h') {
+        usage_show(stdout);
+    } else {
+        puts("patchbay " PATCHBAY_VERSION);
+    }
+    return STATUS_DONE;
+}
+
 // Returns a variable of the environment; NULL: there is none, or the variable is empty.
 static const char *variable(const char *name) {
     const char *given = getenv(name);
@@ -118,7 +128,7 @@ int main(int argc, char **argv) {
     if (credential_on_line(argc, argv)) {
         return STATUS_USAGE;
     }
-    int option;
+    int option, question = 0;
     while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
         switch (option) {
         case 'u':
@@ -140,14 +150,15 @@ int main(int argc, char **argv) {
             key = optarg;
             break;
         case 'h':
-            usage_show(stdout);
-            return finish(STATUS_DONE);
         case 'v':
-            puts("patchbay " PATCHBAY_VERSION);
-            return finish(STATUS_DONE);
+            question = question == 0 ? option : question;
+            break;
         default:
             return (int)usage(NULL);
         }
+    }
+    if (question != 0) {
+        return finish(show(question));
     }
     hub = framing == NULL ? hub : frame_hub(hub, framing, framed, sizeof framed);
     if (hub == NULL || !credential_read(token_file)) {

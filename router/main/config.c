@@ -85,14 +85,30 @@ static void take_argument(struct config *config, int argc, char **argv, int *at)
         config_complain(config, name, "expected a value: %s", option->value);
 }
 
-// Shows help or the version if the word asks for one of them. Returns whether something was shown.
-static bool show(const char *word) {
-    bool is_help = strcmp(word, "--help") == 0, is_version = strcmp(word, "--version") == 0;
-    if (is_help)
+static bool is_question(const char *word) {
+    return strcmp(word, "--help") == 0 || strcmp(word, "--version") == 0;
+}
+
+static void show(const char *question) {
+    assert(is_question(question));
+    if (strcmp(question, "--help") == 0)
         show_help();
-    if (is_version)
+    else
         puts("patchbayd " PATCHBAY_VERSION);
-    return is_help || is_version;
+}
+
+// Takes all arguments. Returns the first that asks for help or the version; NULL if none does.
+static const char *take_arguments(struct config *config, int argc, char **argv) {
+    const char *question = NULL;
+    for (int at = 1; at < argc;) {
+        if (!is_question(argv[at]))
+            take_argument(config, argc, argv, &at);
+        else if (!question)
+            question = argv[at++];
+        else
+            at++;
+    }
+    return question;
 }
 
 // --- Checks across options
@@ -200,10 +216,10 @@ enum config_result config_read(struct config *config, int argc, char **argv, uin
     config->given_last = &config->given;
     limits_defaults(&config->settings.limits);
     config_set_presets(config);
-    for (int at = 1; at < argc;) {
-        if (show(argv[at]))
-            return CONFIG_SHOWN;
-        take_argument(config, argc, argv, &at);
+    const char *question = take_arguments(config, argc, argv);
+    if (question && config->faults == 0) {
+        show(question);
+        return CONFIG_SHOWN;
     }
     config->settings.journal = config->journal[0] ? config->journal : NULL;
     choose_io(config);

@@ -5,10 +5,10 @@
 
 enum config_result { CONFIG_RUN, CONFIG_SHOWN, CONFIG_BAD };
 
-// Reads the command line into `config`, on top of the defaults. Shows help or the version on standard output
-// (CONFIG_SHOWN), or names each fault on standard error (CONFIG_BAD). If two sources set an option (the command line,
-// or a file that it names), the later source counts; its listeners replace all earlier listeners. `cores` is the
-// default number of shards. The caller must call config_deinit, whatever the result.
+// Reads the command line into `config`, on top of the defaults. Names each fault on standard error (CONFIG_BAD), or
+// shows help or the version on standard output if an argument asks (CONFIG_SHOWN). If two sources set an option (the
+// command line, or a file that it names), the later source counts; its listeners replace all earlier listeners. `cores`
+// is the default number of shards. The caller must call config_deinit, whatever the result.
 enum config_result config_read(struct config *config, int argc, char **argv, uint32_t cores);
 // Returns the option that gave a listener: static text.
 const char *config_option_of_listener(const struct config *config, uint32_t index);

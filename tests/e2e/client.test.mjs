@@ -279,6 +279,15 @@ test('every command has a help text', async () => {
   }
 });
 
+test('an unknown option is refused beside --help and --version, too', async () => {
+  for (const args of [['--version', '--nosuch'], ['--nosuch', '--version'], ['--help', '--nosuch']]) {
+    const { stdout, stderr } = await new Client('-', args).ended(2);
+    assert.equal(stdout, '', args.join(' '));
+    assert.match(stderr, /nosuch/);
+  }
+  assert.match((await new Client('-', ['--version']).ended(0)).stdout, /^patchbay \d/);
+});
+
 scenario('an unreachable hub, and one that goes away: status 3', {}, async (hub) => {
   for (const args of [['send', 'a', 'b'], ['echo', 'a'], ['events'], ['publish', 'e'], ['publish', 'e', '--notify'], ['agents'],
     ['stats']]) {

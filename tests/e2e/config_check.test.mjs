@@ -78,6 +78,20 @@ test('a word of the command line that is no option is named by its place, as it 
   assert.deepEqual(linesOf(stderr), ['argument 1', '--nats-password', 'argument 3', 'argument 4', '--tokn', 'argument 6'].map((place) => `${place}: expected an option; --help lists them`));
 });
 
+test('whoever asks for help or the version beside a fault learns the fault', () => {
+  const run = (...args) => {
+    const { status, stdout, stderr } = spawnSync(process.env.PATCHBAYD, args, { encoding: 'utf8' });
+    return [status, stdout.split('\n')[0], linesOf(stderr)];
+  };
+  const fault = '--nosuch: expected an option; --help lists them';
+  for (const args of [['--version', '--nosuch'], ['--nosuch', '--version'], ['--help', '--nosuch'], ['--nosuch', '--help']]) assert.deepEqual(run(...args), [2, '', [fault]], args.join(' '));
+  for (const [args, shown] of [[['--version'], /^patchbayd \d/], [['--version', '--help'], /^patchbayd \d/], [['--help', '--version'], /^patchbayd: /], [['--shards', '1', '--version'], /^patchbayd \d/]]) {
+    const [status, first, faults] = run(...args);
+    assert.deepEqual([status, faults], [0, ['']], args.join(' '));
+    assert.match(first, shown);
+  }
+});
+
 test('what a start would not find is named where the key stands', inFolder(async (folder, write) => {
   const taken = await listen(net.createServer());
   const { port } = taken.address();
