@@ -220,6 +220,20 @@ static void take_request(struct guest *guest, const struct naive_frame *frame, s
     guest->ids[guest->owed_count++] = bit_number(id);
 }
 
+// The journal has an entry, of which the agent is told: its context is the request's.
+static void take_log(const struct naive_frame *frame) {
+    uint64_t number = bit_number(naive_find(frame->body, "params.n"));
+    struct bit meta = naive_find(frame->body, "params._meta.traceparent");
+    const uint8_t *field = memmem(frame->fields.bytes, frame->fields.count, ": 00-", 5);
+    if (number >= ask_count || !asks[number].is_log)
+        kernel_fail("an entry of the journal that nobody asked for: %.*s", (int)frame->body.count,
+                    (const char *)frame->body.bytes);
+    if (meta.bytes)
+        note_member(&asks[number], meta);
+    if (field)
+        note_context(&asks[number], (struct bit){field + 2, 55});
+}
+
 static void take_answer(struct bit body) {
     uint64_t number = bit_number(naive_find(body, "id"));
     struct bit code = naive_find(body, "error.code");
@@ -242,8 +256,12 @@ static void take_body(struct guest *guest, const struct naive_frame *frame) {
         return;
     }
     struct bit id = naive_find(frame->body, "id");
+    if (bit_is(naive_find(frame->body, "method"), "\"audit/log\"")) {
+        take_log(frame);
+        return;
+    }
     if (naive_find(frame->body, "method").bytes && !id.bytes)
-        return; // its source has left, or the journal has an entry
+        return; // its source has left
     if (naive_find(frame->body, "method").bytes)
         take_request(guest, frame, id);
     else if (!bit_is(id, "\"register\""))
@@ -395,7 +413,7 @@ static void check_span(struct bit span) {
     if (asked->place && !bit_is(above, parent))
         kernel_fail("a span below another one than its request: %.*s", (int)span.count,
                     (const char *)span.bytes);
-    if (asked->was_seen && asked->place &&
+    if (asked->seen[0] && asked->place &&
         memcmp(asked->seen, hub_parent ? (const char *)own.bytes : parent, PARENT_DIGITS) != 0)
         kernel_fail("the target of request %" PRIu64 " found %.16s as its parent: %.*s", number, asked->seen,
                     (int)span.count, (const char *)span.bytes);

@@ -276,7 +276,7 @@ static void observe_answered(struct shard *shard, const struct message *message,
 }
 
 // Begins the observation of a request that the hub answers once the request's entry is in the journal. Agents may get a
-// notification of that entry; the observation names none of them.
+// notification of that entry, with the hub's span as its parent; the observation names none of them.
 static void observe_log_began(struct shard *shard, const struct message *message,
                               struct observation **observation) {
     assert(!*observation && !is_judged(message) && message_is_request(message));
@@ -285,6 +285,8 @@ static void observe_log_began(struct shard *shard, const struct message *message
         return;
     observe_of(shard)->live++;
     tell_begun(shard, *observation, message);
+    if ((*observation)->is_sampled && trace_replaces_parent(shard))
+        request_span_put_for_good(*observation, message);
 }
 
 static void observe_log_ended(struct shard *shard, struct observation *observation, unsigned error,

@@ -126,6 +126,14 @@ void request_span_put_back(struct observation *observation, const struct message
     observation->block_at = 0;
 }
 
+void request_span_put_for_good(struct observation *observation, const struct message *message) {
+    request_span_put(observation, message);
+    if (!observation->block_at)
+        return;
+    request_span_hide(observation, message);
+    request_span_put_back(observation, message, NULL);
+}
+
 // --- Its end
 
 // Returns the text of a label that names an agent. Returns an empty text for a label that begins with # or @.
