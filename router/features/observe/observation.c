@@ -139,6 +139,23 @@ static uint64_t came_ns(const struct shard *shard, const struct message *message
     return came_ns < now_ns ? came_ns : now_ns;
 }
 
+// Returns the wall clock's time at a past time of the shards' clock. The thread may lose the processor between two
+// readings, so the closest of a few pairs counts.
+static uint64_t wall_ns_at(const struct shard *shard, uint64_t clock_ns) {
+    enum { PAIRS = 4, CLOSE_NS = 100000 };
+    uint64_t closest_ns = UINT64_MAX, result = 0;
+    for (unsigned pair = 0; pair < PAIRS && closest_ns > CLOSE_NS; pair++) {
+        uint64_t before_ns = io_clock(shard->io), wall_ns = io_wall_ns(shard->io);
+        uint64_t took_ns = io_clock(shard->io) - before_ns;
+        assert(before_ns >= clock_ns);
+        if (took_ns > closest_ns)
+            continue;
+        closest_ns = took_ns;
+        result = wall_ns - (before_ns - clock_ns);
+    }
+    return result;
+}
+
 // Copies a text, and returns the end of the copy. `text` may be NULL if `bytes` is 0.
 static char *append(char *at, const void *text, size_t bytes) {
     if (bytes)
@@ -179,7 +196,7 @@ struct observation *observation_begin(struct shard *shard, const struct message 
         .event_bytes = (uint32_t)event_bytes,
         .callee_bytes = (uint32_t)callee.count,
     };
-    observation->wall_ns = io_wall_ns(shard->io) - (io_clock(shard->io) - observation->came_ns);
+    observation->wall_ns = wall_ns_at(shard, observation->came_ns);
     if (!observation_read_context(message, &observation->trace))
         observation->trace.trace[0] = 0;
     char *at = append(observation->texts, name, method_bytes);
