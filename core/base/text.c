@@ -109,16 +109,18 @@ void text_number(struct text *text, int64_t number) {
     text_add(text, digits, text_digits(digits, magnitude));
 }
 
-static void escaped(struct text *text, unsigned char byte) {
+size_t text_escape(char out[TEXT_ESCAPE_BYTES_MAX], unsigned char byte) {
     assert(byte < 0x20 || byte == '"' || byte == '\\');
     static const char hex[] = "0123456789abcdef";
-    char escape[6] = {'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]};
     if (byte == '"' || byte == '\\') {
-        escape[1] = (char)byte;
-        text_add(text, escape, 2);
-    } else {
-        text_add(text, escape, sizeof escape);
+        out[0] = '\\';
+        out[1] = (char)byte;
+        return 2;
     }
+    memcpy(out, "\\u00", 4);
+    out[4] = hex[byte >> 4];
+    out[5] = hex[byte & 15];
+    return TEXT_ESCAPE_BYTES_MAX;
 }
 
 size_t text_string_bytes(const char *string, size_t bytes) {
@@ -135,13 +137,10 @@ void text_string(struct text *text, const char *string, size_t bytes) {
     assert(string || bytes == 0);
     text_add(text, "\"", 1);
     size_t plain = 0;
-    for (size_t at = 0; at < bytes; at++) {
-        unsigned char byte = (unsigned char)string[at];
-        if (byte >= 0x20 && byte != '"' && byte != '\\')
-            continue;
+    for (size_t at = 0; (at = text_find_escaped(string, plain, bytes)) < bytes; plain = at + 1) {
+        char escape[TEXT_ESCAPE_BYTES_MAX];
         text_add(text, string + plain, at - plain);
-        escaped(text, byte);
-        plain = at + 1;
+        text_add(text, escape, text_escape(escape, (unsigned char)string[at]));
     }
     text_add(text, string + plain, bytes - plain);
     text_add(text, "\"", 1);

@@ -34,6 +34,31 @@ void text_string(struct text *text, const char *string, size_t bytes);
 // Returns the number of bytes that text_string adds.
 size_t text_string_bytes(const char *string, size_t bytes);
 
+// Writes the escape of a byte that a JSON string may not have plain: quote, backslash or a control character. Returns the
+// number of bytes.
+enum { TEXT_ESCAPE_BYTES_MAX = 6 };
+size_t text_escape(char out[TEXT_ESCAPE_BYTES_MAX], unsigned char byte);
+// Returns the first offset from `at` to below `end` whose byte a JSON string may not have plain, or `end`. Eight bytes are
+// looked at at once.
+static inline size_t text_find_escaped(const char *text, size_t at, size_t end) {
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    for (; end - at >= 8; at += 8) {
+        uint64_t word;
+        memcpy(&word, text + at, 8);
+        word = le64toh(word);
+        uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
+        // The lowest set bit is a match; bits above may be none
+        uint64_t found =
+            ((quote - ones) & ~quote) | ((backslash - ones) & ~backslash) | ((word - ones * ' ') & ~word);
+        found &= ones << 7;
+        if (found)
+            return at + (size_t)__builtin_ctzll(found) / 8;
+    }
+    while (at < end && (unsigned char)text[at] >= ' ' && text[at] != '"' && text[at] != '\\')
+        at++;
+    return at;
+}
+
 // Copies bytes. Returns the place behind the copy.
 static inline char *text_copy(char *to, const void *bytes, size_t count) {
     memcpy(to, bytes, count);

@@ -161,9 +161,28 @@ static void a_failure_stays(void **state) {
     text_deinit(&text);
 }
 
+// Each byte at each place of strings of several lengths: between plain bytes, and among those like it.
+static void each_byte_is_judged_in_strings(void **state) {
+    (void)state;
+    char string[24];
+    for (unsigned byte = 0; byte < 256; byte++) {
+        bool is_escaped = byte < 0x20 || byte == '"' || byte == '\\';
+        for (size_t bytes = 1; bytes <= sizeof string; bytes++)
+            for (size_t at = 0; at < bytes; at++) {
+                memset(string, 'a', sizeof string);
+                string[at] = (char)byte;
+                assert_int_equal(text_find_escaped(string, 0, bytes), is_escaped ? at : bytes);
+                memset(string + at, (int)byte, bytes - at);
+                assert_int_equal(text_find_escaped(string, 0, bytes), is_escaped ? at : bytes);
+                assert_int_equal(text_find_escaped(string, bytes, bytes), bytes);
+            }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strings_are_escaped),
+        cmocka_unit_test(each_byte_is_judged_in_strings),
         cmocka_unit_test(numbers_of_all_lengths),
         cmocka_unit_test(digits_are_read_up_to_a_bound),
         cmocka_unit_test(each_byte_is_judged_among_digits),
