@@ -34,12 +34,12 @@ void text_string(struct text *text, const char *string, size_t bytes);
 // Returns the number of bytes that text_string adds.
 size_t text_string_bytes(const char *string, size_t bytes);
 
-// Writes the escape of a byte that a JSON string may not have plain: quote, backslash or a control character. Returns the
-// number of bytes.
+// Writes the escape of a byte that a JSON string may not have plain: quote, backslash or a control character. Returns
+// the number of bytes.
 enum { TEXT_ESCAPE_BYTES_MAX = 6 };
 size_t text_escape(char out[TEXT_ESCAPE_BYTES_MAX], unsigned char byte);
-// Returns the first offset from `at` to below `end` whose byte a JSON string may not have plain, or `end`. Eight bytes are
-// looked at at once.
+// Returns the first offset from `at` to below `end` whose byte a JSON string may not have plain, or `end`. Compares
+// eight bytes at once.
 static inline size_t text_find_escaped(const char *text, size_t at, size_t end) {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     for (; end - at >= 8; at += 8) {

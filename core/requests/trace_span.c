@@ -5,163 +5,184 @@
 
 #include "core/json/json.h"
 
-// The usual size of a span without texts and attributes' values.
-enum { SPAN_BYTES_USUAL = 1536 };
+// The most bytes of a span without its texts.
+enum { PLAIN_BYTES_MAX = 2048 };
 
-// --- Parts
+// --- Parts. Each function writes where there is room, and returns the place behind. All of a span is reserved at once.
 
-#define PUT(out, literal)    text_add(out, literal, sizeof(literal) - 1)
-#define ATTRIBUTE(key, kind) ",{\"key\":\"" key "\",\"value\":{\"" kind "\":"
-#define PUT_TEXT(out, key, text)                                                                             \
-    put_text(out, ATTRIBUTE(key, "stringValue"), sizeof ATTRIBUTE(key, "stringValue") - 1, text)
-#define PUT_BYTES(out, key, many)                                                                            \
-    put_bytes(out, ATTRIBUTE(key, "intValue"), sizeof ATTRIBUTE(key, "intValue") - 1, many)
+#define PUT(at, literal)     text_copy(at, literal, sizeof(literal) - 1)
+#define ATTRIBUTE(key, kind) ",{\"key\":\"" key "\",\"value\":{\"" kind "\":\""
+#define PUT_TEXT(at, key, text)                                                                              \
+    put_text(at, ATTRIBUTE(key, "stringValue"), sizeof ATTRIBUTE(key, "stringValue") - 1, text)
+#define PUT_BYTES(at, key, many) PUT(put_number(PUT(at, ATTRIBUTE(key, "intValue")), many), "\"}}")
 
-static void put_cut(struct text *out, struct trace_text text) {
-    text_string(out, text.bytes, json_cut_at_character(text.bytes, text.count, TRACE_TEXT_BYTES_MAX));
+static size_t cut(struct trace_text text) {
+    return json_cut_at_character(text.bytes, text.count, TRACE_TEXT_BYTES_MAX);
 }
 
-// Writes a 64-bit number, which is a string in OTLP's JSON.
-static void put_number(struct text *out, uint64_t number) {
-    char digits[24] = "\"";
+// Writes a text as a JSON string has it, without quotes.
+static char *put_cut(char *at, struct trace_text text) {
+    size_t bytes = cut(text), plain = 0;
+    assert(text.bytes || bytes == 0);
+    for (size_t next = 0; (next = text_find_escaped(text.bytes, plain, bytes)) < bytes; plain = next + 1) {
+        at = text_copy(at, text.bytes + plain, next - plain);
+        at += text_escape(at, (unsigned char)text.bytes[next]);
+    }
+    return text_copy(at, text.bytes + plain, bytes - plain);
+}
+
+// Writes a 64-bit number, which OTLP's JSON has in quotes.
+static char *put_number(char *at, uint64_t number) {
     assert(number <= INT64_MAX);
-    size_t count = 1 + text_digits(digits + 1, number);
-    digits[count] = '"';
-    text_add(out, digits, count + 1);
+    return at + text_digits(at, number);
 }
 
 // --- Attributes
 
-static void put_text(struct text *out, const char *head, size_t head_bytes, struct trace_text text) {
+static inline char *put_text(char *at, const char *head, size_t head_bytes, struct trace_text text) {
     assert(text.bytes || text.count == 0);
     if (text.count == 0)
-        return;
-    text_add(out, head, head_bytes);
-    put_cut(out, text);
-    PUT(out, "}}");
-}
-
-static void put_bytes(struct text *out, const char *head, size_t head_bytes, uint64_t bytes) {
-    text_add(out, head, head_bytes);
-    put_number(out, bytes);
-    PUT(out, "}}");
+        return at;
+    return PUT(put_cut(text_copy(at, head, head_bytes), text), "\"}}");
 }
 
 static struct trace_text word(const char *text) {
     return (struct trace_text){text, strlen(text)};
 }
 
-static void put_callee(struct text *out, const struct trace_span *span) {
+static char *put_callee(char *at, const struct trace_span *span) {
     if (span->callee >= TRACE_CALLEE_MCP)
-        PUT_TEXT(out, "mcp.method.name", span->method);
+        at = PUT_TEXT(at, "mcp.method.name", span->method);
     if (span->callee == TRACE_CALLEE_MCP_TOOL) {
-        PUT_TEXT(out, "gen_ai.operation.name", word("execute_tool"));
-        PUT_TEXT(out, "gen_ai.tool.name", span->callee_name);
+        at = PUT_TEXT(at, "gen_ai.operation.name", word("execute_tool"));
+        at = PUT_TEXT(at, "gen_ai.tool.name", span->callee_name);
     }
     if (span->callee == TRACE_CALLEE_MCP_PROMPT)
-        PUT_TEXT(out, "gen_ai.prompt.name", span->callee_name);
+        at = PUT_TEXT(at, "gen_ai.prompt.name", span->callee_name);
+    return at;
 }
 
-static void put_error(struct text *out, const struct trace_span *span) {
+static char *put_error(char *at, const struct trace_span *span) {
     char code[24];
     bool is_negative = span->code < 0;
     uint64_t digits = is_negative ? -(uint64_t)span->code : (uint64_t)span->code;
     code[0] = '-';
     struct trace_text text = {code + !is_negative, text_digits(code + 1, digits) + is_negative};
     if (span->has_code) {
-        PUT_TEXT(out, "rpc.response.status_code", text);
-        PUT_TEXT(out, "error.type", text);
+        at = PUT_TEXT(at, "rpc.response.status_code", text);
+        at = PUT_TEXT(at, "error.type", text);
     } else {
-        PUT_TEXT(out, "error.type", word("_OTHER"));
+        at = PUT_TEXT(at, "error.type", word("_OTHER"));
     }
-    PUT_TEXT(out, "patchbay.ended_by", word(span->is_by_hub ? "hub" : "target"));
+    return PUT_TEXT(at, "patchbay.ended_by", word(span->is_by_hub ? "hub" : "target"));
 }
 
-static void put_attributes(struct text *out, const struct trace_span *span) {
-    PUT(out, ",\"attributes\":[{\"key\":\"rpc.system.name\",\"value\":{\"stringValue\":\"jsonrpc\"}}");
-    PUT_TEXT(out, "rpc.method", span->method);
-    PUT_TEXT(out, "jsonrpc.request.id", span->request_id);
-    PUT_TEXT(out, "patchbay.source", span->source);
-    PUT_TEXT(out, "patchbay.target", span->target);
-    PUT_TEXT(out, "patchbay.user", span->user);
-    PUT_BYTES(out, "patchbay.request.bytes", span->request_bytes);
+static char *put_attributes(char *at, const struct trace_span *span) {
+    at = PUT(at, "\",\"attributes\":[{\"key\":\"rpc.system.name\",\"value\":{\"stringValue\":\"jsonrpc\"}}");
+    at = PUT_TEXT(at, "rpc.method", span->method);
+    at = PUT_TEXT(at, "jsonrpc.request.id", span->request_id);
+    at = PUT_TEXT(at, "patchbay.source", span->source);
+    at = PUT_TEXT(at, "patchbay.target", span->target);
+    at = PUT_TEXT(at, "patchbay.user", span->user);
+    at = PUT_BYTES(at, "patchbay.request.bytes", span->request_bytes);
     if (span->has_response)
-        PUT_BYTES(out, "patchbay.response.bytes", span->response_bytes);
-    put_callee(out, span);
+        at = PUT_BYTES(at, "patchbay.response.bytes", span->response_bytes);
+    if (span->callee)
+        at = put_callee(at, span);
     if (span->is_error)
-        put_error(out, span);
-    PUT(out, "]");
+        at = put_error(at, span);
+    return PUT(at, "]");
 }
 
 // --- Spans
 
-// Writes the span's name: the method, and after it the tool that is called.
-static void put_name(struct text *out, const struct trace_span *span) {
-    char name[2 * TRACE_TEXT_BYTES_MAX + 1];
-    size_t bytes = json_cut_at_character(span->method.bytes, span->method.count, TRACE_TEXT_BYTES_MAX);
-    bool has_tool = span->callee == TRACE_CALLEE_TOOL || span->callee == TRACE_CALLEE_MCP_TOOL;
-    memcpy(name, span->method.bytes, bytes);
-    if (has_tool && span->callee_name.count > 0) {
-        size_t count =
-            json_cut_at_character(span->callee_name.bytes, span->callee_name.count, TRACE_TEXT_BYTES_MAX);
-        name[bytes++] = ' ';
-        memcpy(name + bytes, span->callee_name.bytes, count);
-        bytes += count;
-    }
-    PUT(out, ",\"name\":");
-    put_cut(out, (struct trace_text){name, bytes});
+static bool has_tool(const struct trace_span *span) {
+    return (span->callee == TRACE_CALLEE_TOOL || span->callee == TRACE_CALLEE_MCP_TOOL) &&
+           span->callee_name.count > 0;
 }
 
-static void put_events(struct text *out, const struct trace_span *span) {
+// Writes the method, and after it the tool that is called.
+static char *put_name(char *at, const struct trace_span *span) {
+    char name[2 * TRACE_TEXT_BYTES_MAX + 1];
+    if (!has_tool(span))
+        return put_cut(at, span->method);
+    char *end = text_copy(name, span->method.bytes, cut(span->method));
+    *end++ = ' ';
+    end = text_copy(end, span->callee_name.bytes, cut(span->callee_name));
+    return put_cut(at, (struct trace_text){name, (size_t)(end - name)});
+}
+
+static char *put_events(char *at, const struct trace_span *span) {
     if (!span->sent_ns && !span->answered_ns)
-        return;
-    PUT(out, ",\"events\":[");
+        return at;
+    at = PUT(at, ",\"events\":[");
     if (span->sent_ns) {
-        PUT(out, "{\"timeUnixNano\":");
-        put_number(out, span->sent_ns);
-        PUT(out, ",\"name\":\"sent\"}");
+        at = PUT(at, "{\"timeUnixNano\":\"");
+        at = PUT(put_number(at, span->sent_ns), "\",\"name\":\"sent\"}");
     }
     if (span->sent_ns && span->answered_ns)
-        PUT(out, ",");
+        at = PUT(at, ",");
     if (span->answered_ns) {
-        PUT(out, "{\"timeUnixNano\":");
-        put_number(out, span->answered_ns);
-        PUT(out, ",\"name\":\"answered\"}");
+        at = PUT(at, "{\"timeUnixNano\":\"");
+        at = PUT(put_number(at, span->answered_ns), "\",\"name\":\"answered\"}");
     }
-    PUT(out, "]");
+    return PUT(at, "]");
+}
+
+// Returns a bound of a span's bytes. The method stands there up to three times, and the callee up to twice.
+static size_t bytes_max(const struct trace_span *span) {
+    size_t texts = 3 * cut(span->method) + 2 * cut(span->callee_name) + cut(span->request_id) +
+                   cut(span->source) + cut(span->target) + cut(span->user);
+    assert(texts <= 9 * TRACE_TEXT_BYTES_MAX);
+    return PLAIN_BYTES_MAX + TEXT_ESCAPE_BYTES_MAX * texts;
 }
 
 // Writes a span. Kind 2 is SERVER, and status code 2 is ERROR.
-void trace_span_put(struct text *out, const struct trace_span *span) {
+static char *put_span(char *at, const struct trace_span *span) {
     assert(span->began_ns > 0 && span->began_ns <= span->ended_ns && span->method.count > 0);
-    text_reserve(out, SPAN_BYTES_USUAL);
-    PUT(out, "{\"traceId\":\"");
-    text_add(out, span->trace, TRACE_ID_DIGITS);
-    PUT(out, "\",\"spanId\":\"");
-    text_add(out, span->id, TRACE_PARENT_DIGITS);
+    at = PUT(at, "{\"traceId\":\"");
+    at = text_copy(at, span->trace, TRACE_ID_DIGITS);
+    at = PUT(at, "\",\"spanId\":\"");
+    at = text_copy(at, span->id, TRACE_PARENT_DIGITS);
     if (span->parent) {
-        PUT(out, "\",\"parentSpanId\":\"");
-        text_add(out, span->parent, TRACE_PARENT_DIGITS);
+        at = PUT(at, "\",\"parentSpanId\":\"");
+        at = text_copy(at, span->parent, TRACE_PARENT_DIGITS);
     }
-    PUT(out, "\"");
-    put_name(out, span);
-    PUT(out, ",\"kind\":2,\"startTimeUnixNano\":");
-    put_number(out, span->began_ns);
-    PUT(out, ",\"endTimeUnixNano\":");
-    put_number(out, span->ended_ns);
-    put_attributes(out, span);
-    put_events(out, span);
+    at = PUT(at, "\",\"name\":\"");
+    at = put_name(at, span);
+    at = PUT(at, "\",\"kind\":2,\"startTimeUnixNano\":\"");
+    at = put_number(at, span->began_ns);
+    at = PUT(at, "\",\"endTimeUnixNano\":\"");
+    at = put_number(at, span->ended_ns);
+    at = put_attributes(at, span);
+    at = put_events(at, span);
     if (span->is_error)
-        PUT(out, ",\"status\":{\"code\":2}");
-    PUT(out, "}");
+        at = PUT(at, ",\"status\":{\"code\":2}");
+    return PUT(at, "}");
+}
+
+void trace_span_put(struct text *out, const struct trace_span *span) {
+    size_t most = bytes_max(span);
+    if (!text_reserve(out, most))
+        return;
+    size_t bytes = (size_t)(put_span(out->bytes + out->length, span) - (out->bytes + out->length));
+    assert(bytes <= most);
+    out->length += bytes;
+}
+
+static void put_resource(struct text *out, const char *head, const char *value) {
+    assert(value[0]);
+    text_put(out, head);
+    text_string(out, value, json_cut_at_character(value, strlen(value), TRACE_TEXT_BYTES_MAX));
+    text_put(out, "}}");
 }
 
 void trace_span_put_head(struct text *out, const char *version, const char *instance) {
     assert(version[0] && instance[0]);
     text_put(out, "{\"resourceSpans\":[{\"resource\":{\"attributes\":[");
-    PUT(out, "{\"key\":\"service.name\",\"value\":{\"stringValue\":\"patchbay\"}}");
-    PUT_TEXT(out, "service.version", word(version));
-    PUT_TEXT(out, "service.instance.id", word(instance));
+    text_put(out, "{\"key\":\"service.name\",\"value\":{\"stringValue\":\"patchbay\"}}");
+    put_resource(out, ",{\"key\":\"service.version\",\"value\":{\"stringValue\":", version);
+    put_resource(out, ",{\"key\":\"service.instance.id\",\"value\":{\"stringValue\":", instance);
     text_put(out, "]},\"scopeSpans\":[{\"scope\":");
     text_put(out, "{\"name\":\"patchbay\",\"version\":");
     text_string(out, version, strlen(version));

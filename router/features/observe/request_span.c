@@ -174,7 +174,6 @@ static bool is_error(const struct observation *observation) {
 
 void request_span_end(struct shard *shard, const struct observation *observation) {
     char id[TRACE_TEXT_BYTES_MAX];
-    struct text json;
     assert(observation->is_sampled && observation->outcome != OUTCOME_NONE);
     const char *user = observation->user ? observation->user->name : "";
     struct trace_span span = {
@@ -197,9 +196,6 @@ void request_span_end(struct shard *shard, const struct observation *observation
         .code = observation->code,
     };
     put_times(&span, observation);
-    text_init(&json);
-    text_put(&json, ",");
-    trace_span_put(&json, &span);
-    trace_submit(shard, &json);
-    text_deinit(&json);
+    trace_span_put(trace_text_begin(shard), &span);
+    trace_submit(shard);
 }

@@ -42,9 +42,9 @@ void request_span_show(const struct observation *observation, const struct messa
 // gets a block of its own; NULL: the request was refused.
 void request_span_put_back(struct observation *observation, const struct message *message,
                            struct parcel *parcel);
-// Puts the span in the place of its parent in a request that the hub answers itself, and of which agents are told. Nothing
-// would put the parent back later in a header block that other messages of an array share, so such a request keeps its
-// parent.
+// Puts the span in the place of its parent in a request that the hub answers itself, and of which agents are told.
+// Nothing would put the parent back later in a header block that other messages of an array share. So a request with a
+// context there keeps its parent.
 void request_span_put_for_good(struct observation *observation, const struct message *message);
 // Hands the span of a request that has ended to trace_submit.
 void request_span_end(struct shard *shard, const struct observation *observation);

@@ -66,29 +66,54 @@ bool trace_admits(struct shard *shard) {
     return true;
 }
 
-static void write_digits(const uint8_t *bytes, size_t count, char *out) {
-    static const char digits[] = "0123456789abcdef";
-    for (size_t at = 0; at < count; at++) {
-        out[2 * at] = digits[bytes[at] >> 4];
-        out[2 * at + 1] = digits[bytes[at] & 15];
-    }
+// Writes the hexadecimal digits of four bytes. First each byte becomes two lanes of 16 bits, then each lane two digits.
+static void write_eight_digits(const uint8_t *bytes, char *out) {
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint32_t word;
+    memcpy(&word, bytes, sizeof word);
+    uint64_t lanes = le32toh(word);
+    lanes = (lanes | lanes << 16) & UINT64_C(0x0000ffff0000ffff);
+    lanes = (lanes | lanes << 8) & UINT64_C(0x00ff00ff00ff00ff);
+    uint64_t digits = (lanes >> 4 | lanes << 8) & ones * 15;
+    uint64_t letters = (digits + ones * 6) >> 4 & ones;
+    digits = htole64(digits + ones * '0' + letters * ('a' - '0' - 10));
+    memcpy(out, &digits, sizeof digits);
 }
 
-// Makes 16 bytes for a trace and 8 bytes for a span, none of them all zeros, which W3C calls invalid.
+static void write_digits(const uint8_t *bytes, size_t count, char *out) {
+    assert(count % 4 == 0);
+    for (size_t at = 0; at < count; at += 4)
+        write_eight_digits(bytes + at, out + 2 * at);
+}
+
+// Makes 16 bytes that no other call makes, and not all zeros, which W3C calls invalid.
+static void make_bits(struct shard *shard, uint8_t bits[SIPHASH_BYTES]) {
+    const uint64_t parts[2] = {shard->index, ++trace_of(shard)->made};
+    siphash_name(&shard->hub->start_settings.secrets.spans, parts, sizeof parts, bits);
+    bits[0] |= 1;
+}
+
+// Makes 8 bytes for a span: a half of what one call makes.
+static void make_span(struct shard *shard, char span[TRACE_PARENT_DIGITS]) {
+    enum { HALF = SIPHASH_BYTES / 2 };
+    struct trace *trace = trace_of(shard);
+    if (!trace->has_spare) {
+        make_bits(shard, trace->spare);
+        trace->spare[HALF] |= 1;
+    }
+    write_digits(trace->spare + (trace->has_spare ? HALF : 0), HALF, span);
+    trace->has_spare = !trace->has_spare;
+}
+
 void trace_name(struct shard *shard, char *trace, char span[TRACE_PARENT_DIGITS]) {
-    uint64_t parts[2] = {shard->index, 0};
-    uint8_t bits[2 * SIPHASH_BYTES];
+    uint8_t bits[SIPHASH_BYTES];
     static_assert((int)TRACE_ID_DIGITS == 2 * SIPHASH_BYTES && (int)TRACE_PARENT_DIGITS == (int)SIPHASH_BYTES,
                   "a trace has a whole name, and a span a half");
-    for (size_t at = 0; at < 2; at++) {
-        parts[1] = ++trace_of(shard)->made;
-        siphash_name(&shard->hub->start_settings.secrets.spans, parts, sizeof parts,
-                     bits + at * SIPHASH_BYTES);
-        bits[at * SIPHASH_BYTES] |= 1;
-    }
-    if (trace)
+    if (trace) {
+        make_bits(shard, bits);
         write_digits(bits, SIPHASH_BYTES, trace);
-    write_digits(bits + SIPHASH_BYTES, SIPHASH_BYTES / 2, span);
+    }
+    make_span(shard, span);
 }
 
 // --- Spans under way
@@ -113,9 +138,17 @@ static void count_out(struct shard *shard, uint64_t bytes) {
     atomic_fetch_sub_explicit(&trace_hub_of(shard)->span_bytes, bytes, memory_order_relaxed);
 }
 
-void trace_submit(struct shard *shard, const struct text *json) {
+struct text *trace_text_begin(struct shard *shard) {
+    struct text *json = &trace_of(shard)->json;
+    json->length = 0;
+    json->failed = false;
+    return json;
+}
+
+void trace_submit(struct shard *shard) {
+    const struct text *json = &trace_of(shard)->json;
     struct span_record *record = NULL;
-    uint64_t bytes = sizeof *record + json->length;
+    uint64_t bytes = sizeof *record + 1 + json->length;
     bool is_counted = !json->failed && count_in(shard, bytes);
     if (is_counted)
         record = quota_take(&shard->quota, bytes);
@@ -125,9 +158,10 @@ void trace_submit(struct shard *shard, const struct text *json) {
         trace_count(shard, TRACE_COUNT_DROPPED_QUEUE, 1);
         return;
     }
-    assert(json->length > 0 && json->bytes[0] == ',');
-    *record = (struct span_record){.bytes = (uint32_t)json->length};
-    memcpy(record->json, json->bytes, json->length);
+    assert(json->length > 0 && json->bytes[0] == '{');
+    *record = (struct span_record){.bytes = (uint32_t)json->length + 1};
+    record->json[0] = ',';
+    memcpy(record->json + 1, json->bytes, json->length);
     list_init(&record->link);
     record->mail.kind = FEATURE_KIND(FEATURE_TRACE, TRACE_MAIL_SPAN);
     post_mail(shard, 0, &record->mail);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/siphash.h"
 #include "core/base/text.h"
 #include "core/requests/trace_context.h"
 #include "router/engine/shard/shard.h"
@@ -41,10 +42,13 @@ enum trace_token { TRACE_TOKEN_CONNECT, TRACE_TOKEN_SEND, TRACE_TOKEN_RECEIVE, T
 struct span_exporter;
 
 struct trace {
-    uint64_t coin;                  // the state of the random generator for requests without a context
-    uint64_t passed_over;           // how many of these requests come before the next one with a span
-    uint64_t drawn_for;             // the --trace-sample for which passed_over was drawn; or TRACE_UNDRAWN
-    uint64_t made;                  // names of spans and traces that were made
+    uint64_t coin;                // the state of the random generator for requests without a context
+    uint64_t passed_over;         // how many of these requests come before the next one with a span
+    uint64_t drawn_for;           // the --trace-sample for which passed_over was drawn; or TRACE_UNDRAWN
+    uint64_t made;                // of 16 bytes, for names of traces and spans
+    uint8_t spare[SIPHASH_BYTES]; // the last ones for spans; the second half is the next span's name
+    bool has_spare;
+    struct text json;               // of the span that is being written, whose memory serves the next one
     struct span_exporter *exporter; // at shard 0; elsewhere NULL
 };
 
@@ -98,9 +102,11 @@ bool trace_admits(struct shard *shard);
 // Writes the digits of a new trace and of a new span; `trace` NULL: of a span alone. No two are alike, and nobody can
 // foretell them.
 void trace_name(struct shard *shard, char *trace, char span[TRACE_PARENT_DIGITS]);
-// Posts a span to shard 0. The text is a comma and the span's JSON, and is copied. Past a bound, without memory, or if
-// the text has failed, the span is dropped and counted.
-void trace_submit(struct shard *shard, const struct text *json);
+// Returns an empty text for the JSON of a span. The text is the shard's.
+struct text *trace_text_begin(struct shard *shard);
+// Posts the span of the shard's text to shard 0, as a copy. Past a bound, without memory, or if the text has failed,
+// the span is dropped and counted.
+void trace_submit(struct shard *shard);
 // Frees a record whose span waits no more.
 void trace_give(struct shard *shard, struct span_record *record);
 // Adds to one of the feature's counters.

@@ -24,6 +24,7 @@ static bool trace_open(struct shard *shard) {
 
 static void trace_close(struct shard *shard) {
     assert(trace_of(shard));
+    text_deinit(&trace_of(shard)->json);
     if (trace_of(shard)->exporter)
         span_exporter_destroy(trace_of(shard)->exporter);
 }

@@ -157,6 +157,36 @@ static void texts_are_cut(void **state) {
     assert_writes(&span, expected);
 }
 
+// All there is, each text as long as may be and of characters that have the longest escapes.
+static void the_largest_span_is_whole(void **state) {
+    (void)state;
+    enum { ESCAPE = 6 };
+    char name[TRACE_TEXT_BYTES_MAX];
+    memset(name, 1, sizeof name);
+    struct trace_text longest = {name, sizeof name};
+    struct trace_span span = plain_span("m");
+    struct text small, large;
+    span.parent = "ffffffffffffffff";
+    span.callee = TRACE_CALLEE_MCP_TOOL;
+    span.began_ns = span.sent_ns = span.answered_ns = span.ended_ns = INT64_MAX;
+    span.request_bytes = span.response_bytes = INT64_MAX;
+    span.has_response = span.is_error = span.has_code = true;
+    span.code = INT64_MIN;
+    span.callee_name = span.request_id = span.source = span.target = span.user = text_of("x");
+    text_init(&small);
+    trace_span_put(&small, &span);
+    span.method = span.callee_name = span.request_id = span.source = span.target = span.user = longest;
+    text_init(&large);
+    trace_span_put(&large, &span);
+    assert_false(small.failed || large.failed);
+    // The name is cut, so it has no room for the callee
+    size_t shorter = strlen("m x") + strlen("m") * 2 + strlen("x") * 5;
+    assert_int_equal(large.length, small.length - shorter + ESCAPE * TRACE_TEXT_BYTES_MAX * 8);
+    assert_true(large.capacity >= large.length && large.bytes[large.length - 1] == '}');
+    text_deinit(&small);
+    text_deinit(&large);
+}
+
 static void without_memory_a_span_has_failed(void **state) {
     (void)state;
     struct trace_span span = plain_span("work");
@@ -190,9 +220,10 @@ static void spans_stand_under_their_hub(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_span_has_what_is_known),         cmocka_unit_test(errors_have_their_code),
-        cmocka_unit_test(what_is_called_has_its_names),     cmocka_unit_test(texts_are_cut),
-        cmocka_unit_test(without_memory_a_span_has_failed), cmocka_unit_test(spans_stand_under_their_hub),
+        cmocka_unit_test(a_span_has_what_is_known),     cmocka_unit_test(errors_have_their_code),
+        cmocka_unit_test(what_is_called_has_its_names), cmocka_unit_test(texts_are_cut),
+        cmocka_unit_test(the_largest_span_is_whole),    cmocka_unit_test(without_memory_a_span_has_failed),
+        cmocka_unit_test(spans_stand_under_their_hub),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
