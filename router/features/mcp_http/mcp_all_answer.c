@@ -112,7 +112,7 @@ void mcp_all_answer_refuse_right(struct shard *shard, struct mcp_gather *gather,
 
 void mcp_all_answer_revoke(struct shard *shard, struct mcp_gather *gather) {
     assert(gather->call->gather == gather);
-    mcp_gather_abandon(shard, gather);
+    mcp_gather_cancel_questions(shard, gather);
     mcp_all_answer_refuse_right(shard, gather, RULE_CREDENTIAL);
 }
 
@@ -120,6 +120,6 @@ void mcp_all_answer_cancelled(struct shard *shard, struct mcp_gather *gather) {
     struct text data;
     assert(gather->call->gather == gather);
     text_init(&data);
-    mcp_gather_abandon(shard, gather);
+    mcp_gather_cancel_questions(shard, gather);
     mcp_all_answer_error(shard, gather, ERROR_CANCELLED, &data);
 }

@@ -15,9 +15,9 @@ void mcp_all_answer_refuse(struct shard *shard, struct mcp_gather *gather, enum 
                            const char *text, size_t bytes);
 // Answers with -31001 and this rule, and notes the refusal in the journal.
 void mcp_all_answer_refuse_right(struct shard *shard, struct mcp_gather *gather, enum rule rule);
-// Answers with -31001, because the user's credential is gone. Gives up the questions to servers.
+// Answers with -31001, because the user's credential is gone. Cancels the questions to servers.
 void mcp_all_answer_revoke(struct shard *shard, struct mcp_gather *gather);
-// Answers with -32800, because the client ends its session. Gives up the questions to servers.
+// Answers with -32800, because the client ends its session. Cancels the questions to servers.
 void mcp_all_answer_cancelled(struct shard *shard, struct mcp_gather *gather);
 // Ends a gather whose call was answered already.
 void mcp_all_answer_end(struct shard *shard, struct mcp_gather *gather);

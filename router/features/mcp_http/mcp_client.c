@@ -50,7 +50,8 @@ static void end_calls(struct shard *shard, struct mcp_client *client) {
     }
 }
 
-static void leave(struct shard *shard, struct peer *seat) {
+// Frees the client of a seat that has closed, with all that the client has.
+static void free_client(struct shard *shard, struct peer *seat) {
     struct mcp_client *client = mcp_client_of_seat(seat);
     if (!client)
         return;
@@ -71,7 +72,7 @@ static struct mcp_gather *first_gather(const struct mcp_client *client) {
 
 // Closes a client whose user's credential is gone. Each request in progress is answered with an error; what was
 // forwarded to a server goes on there.
-static bool end(struct shard *shard, struct peer *seat, enum peer_end_reason why) {
+static bool close_revoked(struct shard *shard, struct peer *seat, enum peer_end_reason why) {
     struct mcp_client *client = mcp_client_of_seat(seat);
     assert(seat->state == PEER_OPEN && shard->index == 0);
     if (why != PEER_END_REVOKED || !client || client->is_closed)
@@ -137,8 +138,8 @@ static const struct transport transport_seat = {
     .filters_lists = true,
     .gauge = FEATURE_GAUGE(FEATURE_MCP_HTTP, MCP_HTTP_GAUGE_CLIENTS),
     .codec.respond = respond,
-    .ops.end = end,
-    .ops.leave = leave,
+    .ops.end = close_revoked,
+    .ops.leave = free_client,
     .ops.expire = expire,
     .ops.divert = divert,
     .ops.cancel = cancel,

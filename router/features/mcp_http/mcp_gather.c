@@ -80,8 +80,8 @@ struct mcp_gather *mcp_gather_begin(struct shard *shard, struct mcp_call *call, 
     return gather;
 }
 
-// Drops the answer to a part whose gather was freed.
-static void abandoned(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
+// Drops the answer to a question that was cancelled.
+static void drop_answer(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
     assert(!call->part_of && !call->http);
     if (answer)
         send_release(shard, answer);
@@ -89,22 +89,22 @@ static void abandoned(struct shard *shard, struct mcp_call *call, struct parcel 
     mcp_call_free(shard, call);
 }
 
-// Gives up a part's call, unless the part has ended.
-static void give_up(struct shard *shard, struct mcp_part *part) {
+// Cancels the question to a part's server, unless the part has ended.
+static void cancel_question(struct shard *shard, struct mcp_part *part) {
     struct mcp_call *call = part->call;
     assert(shard->index == 0);
     if (!call)
         return;
     part->call = NULL;
     call->part_of = NULL;
-    call->answered = abandoned;
+    call->answered = drop_answer;
     mcp_call_cancel(shard, call);
 }
 
-void mcp_gather_abandon(struct shard *shard, struct mcp_gather *gather) {
+void mcp_gather_cancel_questions(struct shard *shard, struct mcp_gather *gather) {
     assert(gather->call->gather == gather);
     for (uint32_t index = 0; index < gather->count; index++)
-        give_up(shard, &gather->parts[index]);
+        cancel_question(shard, &gather->parts[index]);
     gather->open = 0;
 }
 
@@ -127,7 +127,7 @@ void mcp_gather_free(struct shard *shard, struct mcp_gather *gather) {
     for (uint32_t index = 0; index < gather->count; index++) {
         struct mcp_part *part = &gather->parts[index];
         if (part->call && part->call->client != gather->call->client) // the own client frees its own calls
-            give_up(shard, part);
+            cancel_question(shard, part);
         for (struct parcel *parcel; (parcel = parcel_list_take(&part->answers));)
             send_release(shard, parcel);
     }

@@ -80,7 +80,7 @@ void mcp_gather_ask(struct shard *shard, struct mcp_gather *gather);
 void mcp_gather_ask_one(struct shard *shard, struct mcp_gather *gather, uint32_t index);
 // Cancels all calls of a gather, for its client or for the hub. `ended` may be called before this returns.
 void mcp_gather_cancel(struct shard *shard, struct mcp_gather *gather);
-// Gives up all questions to servers. `ended` isn't called: the caller answers the call and frees the gather.
-void mcp_gather_abandon(struct shard *shard, struct mcp_gather *gather);
-// Frees a gather and the answers, and gives up calls that another client makes.
+// Cancels the questions to servers alone. `ended` isn't called: the caller answers the call and frees the gather.
+void mcp_gather_cancel_questions(struct shard *shard, struct mcp_gather *gather);
+// Frees a gather and the answers, and cancels questions that another client asks.
 void mcp_gather_free(struct shard *shard, struct mcp_gather *gather);
