@@ -23,7 +23,7 @@ struct deferred_arrival {
 
 // A peer whose arrivals wait, or that has used more than its share.
 struct deficit {
-    struct list link; // of share.fresh or share.in_deficit
+    struct list link; // of shard.read_fairness.new_peers or .in_deficit
     struct peer *peer;
     int64_t credit_ns;
     uint32_t fanout_passes;            // the pass in which the peer's events were last fanned out
