@@ -19,19 +19,3 @@ void http_forget_user(struct peer *peer);
 bool http_end(struct shard *shard, struct peer *peer, enum peer_end_reason why);
 // Implements codec.admits.
 bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes);
-
-// --- Hosts and origins
-//
-// Decides whether a browser may use the hub. A page of another site must not, though its browser can reach the hub.
-// Host shows a name that an attacker has pointed here (DNS rebinding). Origin and Sec-Fetch-Site show another page's
-// request.
-
-struct http_origin {
-    const char *fault; // the reason for a refusal, static; NULL: the request is allowed
-    // The allowed origin, whose pages may read the answer; NULL: the origin isn't in --allow-origin
-    const char *origin;
-};
-
-// Checks the head of a request.
-struct http_origin http_origin_check(const struct hub_settings *settings, const uint8_t *head,
-                                     const struct http_request *request);

@@ -9,6 +9,7 @@
 #include "router/engine/shard/peer_cold.h"
 #include "router/features/http/http_allow.h"
 #include "router/features/http/http_authn.h"
+#include "router/features/http/http_origin.h"
 #include "router/features/http/http_response.h"
 #include "router/features/http/http_routes.h"
 
