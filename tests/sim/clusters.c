@@ -282,9 +282,9 @@ static void send_any(unsigned by) {
     enum kind kind = dice < 300 ? KIND_NEWS : dice < 800 ? KIND_REQUEST : KIND_NOTE;
     if (stage.events_only || (stage.no_events && kind == KIND_NEWS))
         kind = stage.no_events ? KIND_REQUEST : KIND_NEWS;
-    enum address address = random_chance(&stage.random, stage.busy ? 200 : 600)
-                               ? TO_AGENT
-                               : random_below(&stage.random, ADDRESSES);
+    enum recipient address = random_chance(&stage.random, stage.busy ? 200 : 600)
+                                 ? TO_AGENT
+                                 : random_below(&stage.random, ADDRESSES);
     if (kind == KIND_NOTE && random_chance(&stage.random, 300))
         address = TO_ALL;
     if (!stage.probes && !stage.gated[stage.guests[by].site] && random_chance(&stage.random, 40))

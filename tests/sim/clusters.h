@@ -50,7 +50,7 @@ enum {
 };
 
 enum kind { KIND_REQUEST, KIND_NOTE, KIND_NEWS };
-enum address {
+enum recipient {
     TO_AGENT,
     TO_TEAM,
     TO_METHOD,
@@ -68,7 +68,7 @@ enum decision { UNDECIDED, APPROVED, REJECTED, REVISED };
 // A message.
 struct letter {
     enum kind kind;
-    enum address address;
+    enum recipient address;
     unsigned source, life, name; // life: the source's
     unsigned epoch;              // at which the letter was sent
     bool sure;                   // nothing was wrong then
@@ -268,11 +268,11 @@ void guest_enter(unsigned by);
 void guest_leave(unsigned by);
 void guest_claim(unsigned by, unsigned name);
 void guest_unclaim(unsigned by, unsigned name);
-void guest_send(unsigned by, enum kind kind, enum address address, unsigned name);
+void guest_send(unsigned by, enum kind kind, enum recipient address, unsigned name);
 void guest_cancel(void);
 // Sends several requests, one behind the other, and cancels some. A hub sends requests of one turn to another hub
 // together. A burst of many bare requests leaves in packs.
-void guest_send_several(unsigned by, enum address address, unsigned name);
+void guest_send_several(unsigned by, enum recipient address, unsigned name);
 // Asks for the agents of all hubs.
 void guest_list(unsigned by);
 // Answers one of the requests that wait, or all.

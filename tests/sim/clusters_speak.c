@@ -262,7 +262,7 @@ static void compose_fields(char fields[FIELDS_BYTES], const struct letter *lette
                  "Patchbay: 00112233445566778899aabbccddeeff-1 time=1 user=user-x agent=a-1\r\n");
 }
 
-static void send_letter(unsigned by, enum kind kind, enum address address, unsigned name, bool bare) {
+static void send_letter(unsigned by, enum kind kind, enum recipient address, unsigned name, bool bare) {
     static char body[BIG_BYTES + 1024];
     char fields[FIELDS_BYTES];
     struct guest *guest = &stage.guests[by];
@@ -299,7 +299,7 @@ static void send_letter(unsigned by, enum kind kind, enum address address, unsig
     sums.letters++;
 }
 
-void guest_send(unsigned by, enum kind kind, enum address address, unsigned name) {
+void guest_send(unsigned by, enum kind kind, enum recipient address, unsigned name) {
     send_letter(by, kind, address, name, false);
 }
 
@@ -319,7 +319,7 @@ void guest_cancel(void) {
         cancel(random_below(&stage.random, stage.letter_count));
 }
 
-void guest_send_several(unsigned by, enum address address, unsigned name) {
+void guest_send_several(unsigned by, enum recipient address, unsigned name) {
     bool is_burst = random_chance(&stage.random, 500);
     unsigned first = stage.letter_count;
     unsigned count = is_burst ? random_between(&stage.random, 8, 24) : random_between(&stage.random, 2, 6);
