@@ -148,11 +148,13 @@ static void announce(const struct program *program) {
 static void listen_on(const struct program *program, struct shard *shard) {
     struct accept_socket sockets[LISTENERS_MAX];
     assert(program->listening.count > 0 && program->listening.count <= LISTENERS_MAX);
-    for (uint32_t index = 0; index < program->listening.count; index++)
-        sockets[index] = (struct accept_socket){
-            program->listening.listeners[index].socket,
-            transport_find(features_all, program->listening.listeners[index].address.transport),
-            program->listening.listeners[index].address.secure, program->listening.passed[index]};
+    for (uint32_t index = 0; index < program->listening.count; index++) {
+        const struct listener *listener = &program->listening.listeners[index];
+        sockets[index] = (struct accept_socket){listener->socket,
+                                                transport_find(features_all, listener->address.transport),
+                                                listener->address.secure, program->listening.passed[index]};
+        feature_address_served(shard, &listener->address);
+    }
     const char *lack = feature_start(shard);
     if (lack)
         log_write(LOG_NOTICE, LOG_NO_FIELDS, "there is no memory for %s", lack);
@@ -324,21 +326,6 @@ static void count_connections(struct program *program) {
                   (unsigned long long)all, (unsigned long long)most, connections);
     program->connections_most = most ? most : 1;
     bound_connections(config, program->connections_most);
-}
-
-// Notes the address of HTTP: the host that requests may always name.
-static void note_http(struct hub_settings *settings, const struct listener *listener) {
-    char uri[160];
-    settings->http_secure = listener->address.secure;
-    if (listener->address.storage.ss_family == AF_UNIX) { // a socket that was passed
-        strcpy(settings->http_host, "localhost");
-        return;
-    }
-    address_format(&listener->address, uri, sizeof uri);
-    const char *host = strstr(uri, "://") + 3, *colon = strrchr(host, ':');
-    assert(colon && (size_t)(colon - host) < sizeof settings->http_host);
-    memcpy(settings->http_host, host, (size_t)(colon - host));
-    settings->http_port = (uint16_t)strtoul(colon + 1, NULL, 10);
 }
 
 enum { TLS_FILES = 3 };
@@ -538,9 +525,6 @@ static int serve(struct program *program, struct config *config) {
     config->settings.read_context = program;
     config->settings.notice = tell_manager;
     config->settings.watchdog_ms = notify_watchdog_ms();
-    for (uint32_t index = 0; index < program->listening.count; index++)
-        if (transport_find(features_all, program->listening.listeners[index].address.transport)->option)
-            note_http(&config->settings, &program->listening.listeners[index]);
     bool fit = read_keys(config, &config->settings.secure);
     // The sandbox would hide the file later. are_users_fit names the fault.
     fit &= !config->users[0] || plain_file_check(config->users) == 0;

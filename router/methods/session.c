@@ -48,7 +48,7 @@ static void put_capabilities(struct text *out, const struct shard *shard) {
     }
     text_put(out, shard->settings->users ? ",\"users\":true" : "");
     text_put(out, hub_has_cluster(shard->hub) ? ",\"cluster\":true" : "");
-    text_put(out, shard->hub->start_settings.http_host[0] ? ",\"http\":true" : "");
+    feature_describe_hub(shard, out);
     text_put(out, has_mcp(shard->settings) ? ",\"mcp\":true" : "");
     text_put(out, ",\"events\":true}");
 }

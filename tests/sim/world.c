@@ -9,6 +9,7 @@
 
 #include "core/base/memory.h"
 #include "core/json/json.h"
+#include "io/address.h"
 #include "router/audit/journal.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/feature_call.h"
@@ -26,7 +27,7 @@
 #include "tests/sim/memory.h"
 #include "tests/sim/programs.h"
 
-enum { HTTP_PORT = 7412, STEPS_MAX = 3000000, KIBIBYTE = 1 << 10, MEBIBYTE = 1 << 20 };
+enum { STEPS_MAX = 3000000, KIBIBYTE = 1 << 10, MEBIBYTE = 1 << 20 };
 
 void world_defaults(struct world_options *options, uint64_t seed, uint32_t shard_count) {
     *options = (struct world_options){.seed = seed, .shard_count = shard_count};
@@ -61,6 +62,10 @@ static void open_shards(struct world *world) {
     const struct accept_socket sockets[] = {{world->listener, &transport_framed, secure, false},
                                             {world->lines_listener, &transport_lines, secure, false},
                                             {world->http_listener, &transport_http, secure, false}};
+    struct address http;
+    if (address_parse(&http, "http://127.0.0.1:7412"))
+        kernel_fail("the address of HTTP can't be read");
+    feature_address_served(world->shards[0], &http);
     const char *lack = feature_start(world->shards[0]);
     if (lack)
         kernel_fail("there is no memory for %s", lack);
@@ -142,8 +147,6 @@ void world_open(struct world *world, const struct world_options *options) {
     for (unsigned index = 0; index < 3 && options->secure; index++)
         kernel_secure(world->kernel, listeners[index]);
     settings.keeper = options->keeps ? programs_keep(world->kernel) : NULL;
-    snprintf(settings.http_host, sizeof settings.http_host, "127.0.0.1");
-    settings.http_port = HTTP_PORT;
     struct siphash_key *keys[] = {&settings.secrets.tables, &settings.secrets.sessions};
     for (unsigned index = 0; index < 4; index++)
         keys[index / 2]->words[index % 2] = random_next(&world->random);

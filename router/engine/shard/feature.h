@@ -12,6 +12,7 @@
 
 #include "core/json/json.h"
 
+struct address;
 struct agent;
 struct copy;
 struct registrant;
@@ -62,6 +63,9 @@ struct request_end {
 // features' numbers, on the thread of `shard`. A hook may use what the shard and its peers own. A hook must not block.
 // A message and its body are valid during the call: a hook must keep no pointer to them.
 #define FEATURE_HOOKS(X)                                                                                      \
+    /* Called on shard 0 alone, before `start`, for each address that the hub is to serve. A port is the \
+     * one that the kernel has chosen. */    \
+    X(address_served, (struct shard * shard, const struct address *address), (shard, address))                \
     /* Called at the beginning of each turn, before the shard reads anything. May end requests and send \
      * parcels. */     \
     X(turn_begins, (struct shard * shard), (shard))                                                           \
@@ -71,6 +75,9 @@ struct request_end {
     /* Called on the shard that answers hub/stats, for members of its result. Appends each member \
      * behind a comma. */           \
     X(stats, (struct shard * shard, struct text * out), (shard, out))                                         \
+    /* Called on the shard that answers hub/initialize. Appends members of its capabilities, each \
+     * behind a comma. */           \
+    X(describe_hub, (const struct shard *shard, struct text *out), (shard, out))                              \
     /* Called on shard 0 alone, after SIGHUP. The former configuration is still in effect if the new \
      * one can't be used. */        \
     X(reloaded, (struct shard * shard), (shard))                                                              \

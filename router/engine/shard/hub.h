@@ -113,9 +113,6 @@ struct hub_settings {
     // These are constant.
     const struct feature *const *features; // all features, by number (feature.h); NULL: none
     uint32_t shard_count;
-    char http_host[64]; // the host of the HTTP listener, as in a URI; empty: there is no such listener
-    uint16_t http_port; // the port of the HTTP listener, as the kernel has chosen it
-    bool http_secure;   // the HTTP listener speaks TLS
     // Another hub may listen on the same addresses: SIGTERM ends listening before draining
     bool share_addresses;
     struct keeper *keeper; // the process that starts children; NULL: no children are possible

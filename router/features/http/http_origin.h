@@ -4,7 +4,25 @@
 #pragma once
 
 #include "core/wire/http_request.h"
-#include "router/engine/shard/hub.h"
+#include "router/engine/shard/shard.h"
+#include "router/features/feature_list.h"
+
+struct address;
+
+// Where the hub serves HTTP: the Host that requests may always name, and the origin of the hub's own pages. Shard 0
+// writes it before anyone can connect.
+struct http_site {
+    char host[64]; // as in a URI; empty: HTTP isn't served
+    uint16_t port; // 0 of a Unix socket
+    bool is_secure;
+};
+
+static inline struct http_site *http_site_of(const struct shard *shard) {
+    return shard->hub->states[FEATURE_HTTP];
+}
+
+// Implements feature.address_served: notes an address of HTTP.
+void http_origin_note_address(struct shard *shard, const struct address *address);
 
 struct http_origin {
     const char *fault; // the reason for a refusal, static; NULL: the request is allowed
@@ -13,5 +31,5 @@ struct http_origin {
 };
 
 // Checks the head of a request.
-struct http_origin http_origin_check(const struct hub_settings *settings, const uint8_t *head,
+struct http_origin http_origin_check(const struct shard *shard, const uint8_t *head,
                                      const struct http_request *request);

@@ -91,7 +91,7 @@ static void serve(struct shard *shard, struct http_call *call, const struct http
 }
 
 static void dispatch(struct shard *shard, struct http_call *call) {
-    const struct http_origin guard = http_origin_check(shard->settings, call->head, &call->request);
+    const struct http_origin guard = http_origin_check(shard, call->head, &call->request);
     const struct http_route *route = http_route_find(call->head, call->request.line.path);
     call->exchange->http.origin = guard.origin;
     call->exchange->http.uses_bearer = route && route->uses_bearer;
@@ -242,6 +242,10 @@ static const struct transport transport_deferring = {
 
 // --- The registration
 
+static void describe_hub(const struct shard *shard, struct text *out) {
+    text_put(out, http_site_of(shard)->host[0] ? ",\"http\":true" : "");
+}
+
 static const struct stats_row http_counters[HTTP_COUNTERS + 1] = {
     [HTTP_COUNT_REQUESTS] = {"http_requests_received", "http_requests_received_total", NULL,
                              "Requests of HTTP.", STATS_AFTER(COUNT_FRAMES_RECEIVED)},
@@ -278,4 +282,7 @@ const struct feature http_feature = {
     .counters = http_counters,
     .gauges = http_gauges,
     .stats_order = 1,
+    .hub_bytes = sizeof(struct http_site),
+    .address_served = http_origin_note_address,
+    .describe_hub = describe_hub,
 };
