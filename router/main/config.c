@@ -129,11 +129,6 @@ static const char *lack_of(const struct config *config, const struct address *ad
                  "expected tls:// or https://";
 }
 
-const char *config_option_of_listener(const struct config *config, uint32_t index) {
-    assert(index < config->listener_count);
-    return index + 1 == config->listener_count && config->http.transport[0] ? "http" : "listen";
-}
-
 enum { URI_BYTES = 160 };
 
 // Returns whether an earlier listener has the same address. Port 0 means another free port each time, so it never
@@ -158,7 +153,7 @@ static void judge_listeners(struct config *config) {
         return;
     for (uint32_t index = 0; index < config->listener_count; index++) {
         const char *lack = lack_of(config, &config->listeners[index]);
-        const char *option = config_option_of_listener(config, index);
+        const char *option = option_of_address(&config->listeners[index])->name;
         address_format(&config->listeners[index], uri, sizeof uri);
         if (is_repeated(config, index, uri))
             config_complain_of(config, option, "%s: expected an address that is given once", uri);
@@ -259,20 +254,27 @@ static bool is_same_address(const struct address *one, const struct address *oth
     return strcmp(uri, other_uri) == 0 && one->mode == other->mode && strcmp(one->group, other->group) == 0;
 }
 
-static bool has_http(const struct config *config) {
-    return config->http.transport[0] != '\0';
+// Returns the next listener that the option gives, from *at on, and moves *at behind it; or NULL.
+static const struct address *next_listener(const struct config *config, const struct option *option,
+                                           uint32_t *at) {
+    assert(option->kind == OPTION_LISTEN || option->kind == OPTION_ADDRESS);
+    while (*at < config->listener_count) {
+        const struct address *address = &config->listeners[(*at)++];
+        if (option_of_address(address) == option)
+            return address;
+    }
+    return NULL;
 }
 
-static bool are_same_listeners(const struct config *now, const struct config *fresh) {
-    uint32_t count = now->listener_count - has_http(now);
-    bool same = count == fresh->listener_count - has_http(fresh);
-    for (uint32_t index = 0; same && index < count; index++)
-        same = is_same_address(&now->listeners[index], &fresh->listeners[index]);
-    return same;
-}
-
-static bool is_same_http(const struct config *now, const struct config *fresh) {
-    return has_http(now) == has_http(fresh) && (!has_http(now) || is_same_address(&now->http, &fresh->http));
+static bool are_same_listeners(const struct option *option, const struct config *now,
+                               const struct config *fresh) {
+    const struct address *one, *other;
+    uint32_t at = 0, fresh_at = 0;
+    do {
+        one = next_listener(now, option, &at);
+        other = next_listener(fresh, option, &fresh_at);
+    } while (one && other && is_same_address(one, other));
+    return !one && !other;
 }
 
 // Returns the text of the last source that gave the option, or "".
@@ -288,9 +290,8 @@ static bool is_same(const struct option *option, const struct config *now, const
     assert(option->offset + option->bytes <= sizeof *now);
     switch (option->kind) {
     case OPTION_LISTEN:
-        return are_same_listeners(now, fresh);
     case OPTION_ADDRESS:
-        return is_same_http(now, fresh);
+        return are_same_listeners(option, now, fresh);
     case OPTION_TEXT:
         if (option->computed) // the value may have been computed from another option
             return strcmp(given_text(now, option), given_text(fresh, option)) == 0;
@@ -675,10 +676,12 @@ static void print_given(const struct config *config, const struct option *option
 
 static void print_listeners(const struct config *config, const struct option *option) {
     char uri[160];
-    uint32_t count = config->listener_count - (config->http.transport[0] != '\0');
-    assert(option->kind == OPTION_LISTEN);
-    for (uint32_t index = 0; index < count; index++) {
-        address_format(&config->listeners[index], uri, sizeof uri);
+    uint32_t at = 0;
+    const struct address *address = next_listener(config, option, &at);
+    if (!address && option->kind == OPTION_ADDRESS)
+        print_value(option, "off", "default");
+    for (; address; address = next_listener(config, option, &at)) {
+        address_format(address, uri, sizeof uri);
         print_value(option, uri, "default");
     }
 }
@@ -686,17 +689,11 @@ static void print_listeners(const struct config *config, const struct option *op
 static void print_default(const struct config *config, const struct option *option) {
     char text[160];
     const char *value = option->preset;
-    if (option->kind == OPTION_LISTEN) {
+    if (option->kind == OPTION_LISTEN || option->kind == OPTION_ADDRESS) {
         print_listeners(config, option);
         return;
     }
-    if (option->kind == OPTION_ADDRESS) {
-        value = "off";
-        if (config->http.transport[0]) {
-            address_format(&config->http, text, sizeof text);
-            value = text;
-        }
-    } else if (option->kind == OPTION_COUNT && !value) {
+    if (option->kind == OPTION_COUNT && !value) {
         snprintf(text, sizeof text, "%u", config->settings.shard_count);
         value = text;
     } else if (option->kind == OPTION_TEXT && ((const char *)config)[option->offset]) {

@@ -10,8 +10,6 @@ enum config_result { CONFIG_RUN, CONFIG_SHOWN, CONFIG_BAD };
 // command line, or a file that it names), the later source counts; its listeners replace all earlier listeners. `cores`
 // is the default number of shards. The caller must call config_deinit, whatever the result.
 enum config_result config_read(struct config *config, int argc, char **argv, uint32_t cores);
-// Returns the option that gave a listener: static text.
-const char *config_option_of_listener(const struct config *config, uint32_t index);
 // Frees what features have made for their settings. No hub may use the settings any more.
 void config_drop(struct config *config);
 // Frees the contents of `config`. A caller that keeps the children must set config->settings.children to NULL.

@@ -18,6 +18,7 @@
 #include "router/features/children/child.h"
 #include "router/main/config.h"
 #include "router/main/config_fault.h"
+#include "router/main/config_options.h"
 
 // --- Addresses
 
@@ -42,7 +43,8 @@ static bool check_listeners(struct config *config) {
     bool all = true;
     assert(config->listener_count <= LISTENERS_MAX);
     for (uint32_t index = 0; index < config->listener_count; index++)
-        all &= check_listener(config, &config->listeners[index], config_option_of_listener(config, index));
+        all &= check_listener(config, &config->listeners[index],
+                              option_of_address(&config->listeners[index])->name);
     return all;
 }
 

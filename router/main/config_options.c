@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "router/engine/shard/feature.h"
+#include "router/engine/shard/transport.h"
 #include "router/main/config_types.h"
 #include "router/main/features.h"
 
@@ -113,21 +114,31 @@ enum { OPTIONS_COUNT = sizeof options / sizeof *options };
 static struct option all[OPTIONS_COUNT + FEATURES_MAX * OPTIONS_OWN_MAX];
 static size_t all_count;
 
-static void add(const struct option *option, size_t offset) {
+static struct option *add(const struct option *option) {
     assert(all_count < sizeof all / sizeof *all);
     all[all_count] = *option;
-    all[all_count++].offset += option->bytes ? offset : 0;
+    return &all[all_count++];
+}
+
+static void add_of_feature(const struct option *row, unsigned number) {
+    struct option *option = add(row);
+    if (option->kind == OPTION_ADDRESS) {
+        option->offset = offsetof(struct config, own) + number * sizeof(struct address);
+        option->bytes = sizeof(struct address);
+    } else if (option->bytes > 0) {
+        option->offset += offsetof(struct config, settings);
+    }
 }
 
 static void add_group(enum option_group group) {
     for (size_t at = 0; at < OPTIONS_COUNT; at++)
         if (options[at].group == group)
-            add(&options[at], 0);
+            add(&options[at]);
     for (unsigned number = 0; number < FEATURES_MAX; number++) {
         const struct option *rows = features_all[number] ? features_all[number]->options : NULL;
         for (; rows && rows->name; rows++)
             if (rows->group == group)
-                add(rows, offsetof(struct config, settings));
+                add_of_feature(rows, number);
     }
 }
 
@@ -147,6 +158,13 @@ const struct option *option_find(const char *name) {
         if (strcmp(found[index].name, name) == 0)
             return &found[index];
     return NULL;
+}
+
+const struct option *option_of_address(const struct address *address) {
+    const struct transport *transport = transport_find(features_all, address->transport);
+    const struct option *option = option_find(transport && transport->option ? transport->option : "listen");
+    assert(option);
+    return option;
 }
 
 const struct feature *option_feature(const struct option *option) {
@@ -233,8 +251,8 @@ void option_describe(const struct option *option, char *out, size_t capacity) {
     assert(capacity > 0 && option->help);
     char choices[128] = "";
     const char *preset = option->kind == OPTION_FLAG ? NULL
-                         : option->preset            ? option->preset
-                                                     : option->computed;
+                         : option->computed          ? option->computed
+                                                     : option->preset;
     if (option->choices)
         join_choices(option, choices, sizeof choices);
     snprintf(out, capacity, "%s%s%s%s%s%s", choices, choices[0] ? ": " : "", option->help, preset ? " (" : "",

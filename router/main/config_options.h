@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "io/address.h"
 #include "router/engine/shard/option.h"
 
 // The sandbox is off with sanitizers: their run time takes memory in its own ways, reads /proc, and traces its own
@@ -21,6 +22,8 @@
 const struct option *options_all(size_t *count);
 // Returns the option of this name, or NULL.
 const struct option *option_find(const char *name);
+// Returns the option that gives addresses of this address's transport: a feature's own, or `listen`.
+const struct option *option_of_address(const struct address *address);
 // Returns the feature of an option; NULL: the option is the program's own.
 const struct feature *option_feature(const struct option *option);
 // Writes what a value must be, with its bounds: "a size from 64 to 1M". Returns `out`.

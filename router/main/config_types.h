@@ -28,15 +28,14 @@ struct config {
     struct hub_settings settings;
     struct address listeners[LISTENERS_MAX];
     uint32_t listener_count;
-    uint32_t listeners_from; // the source (as below) that gave the listeners
-    struct address http;     // its transport is empty if HTTP is off
-    bool has_http;
-    uint32_t source;        // the source that is being read: 0 the command line, n the n-th file
-    uint32_t line;          // the line of that file
-    uint32_t files;         // files that were begun
-    uint32_t faults;        // faults that were named
-    char journal[PATH_MAX]; // settings.journal points here
-    char users[PATH_MAX];   // the users file; empty: there is none
+    uint32_t listeners_from;          // the source (as below) that gave the listeners
+    struct address own[FEATURES_MAX]; // from OPTION_ADDRESS, by feature; an empty transport: off
+    uint32_t source;                  // the source that is being read: 0 the command line, n the n-th file
+    uint32_t line;                    // the line of that file
+    uint32_t files;                   // files that were begun
+    uint32_t faults;                  // faults that were named
+    char journal[PATH_MAX];           // settings.journal points here
+    char users[PATH_MAX];             // the users file; empty: there is none
     char tls_certificate[PATH_MAX], tls_key[PATH_MAX], tls_clients[PATH_MAX]; // empty: not given
     enum config_io io;             // settings.io is chosen from this value
     char user[ACCOUNT_NAME_BYTES]; // the user that the hub becomes; empty: the hub keeps its user

@@ -10,8 +10,7 @@
 #include "router/main/config_options.h"
 #include "router/main/features.h"
 
-#define DEFAULT_TCP  "tcp://127.0.0.1:7411"
-#define DEFAULT_HTTP "127.0.0.1:7412"
+#define DEFAULT_TCP "tcp://127.0.0.1:7411"
 
 enum { EXPECTED_BYTES = 256 };
 
@@ -76,24 +75,26 @@ static bool set_listener(struct config *config, const struct option *option, con
     return true;
 }
 
-// Returns whether the option gives the address of this address's transport.
-static bool is_of_option(const struct address *address, const char *option) {
-    const struct transport *transport = transport_find(features_all, address->transport);
-    return transport && transport->option && strcmp(transport->option, option) == 0;
+// Returns the address that an option of kind OPTION_ADDRESS gives.
+static struct address *own_address(struct config *config, const struct option *option) {
+    assert(option->kind == OPTION_ADDRESS && option->offset >= offsetof(struct config, own));
+    return (struct address *)((char *)config + option->offset);
 }
 
-static bool set_http(struct config *config, const struct option *option, const char *text) {
-    char uri[128] = "";
-    config->has_http = true;
-    config->http = (struct address){0};
+static bool set_address(struct config *config, const struct option *option, const char *text) {
+    char uri[128], expected[EXPECTED_BYTES];
+    struct address *address = own_address(config, option);
+    *address = (struct address){0};
     if (strcmp(text, "off") == 0)
         return true;
-    const char *scheme = strstr(text, "://") ? "" : "http://";
-    bool fits = (size_t)snprintf(uri, sizeof uri, "%s%s", scheme, text) < sizeof uri;
-    if (fits && address_parse(&config->http, uri) == 0 && is_of_option(&config->http, option->name))
+    const char *scheme = strstr(text, "://") ? "" : option->name, *between = *scheme ? "://" : "";
+    bool fits = (size_t)snprintf(uri, sizeof uri, "%s%s%s", scheme, between, text) < sizeof uri;
+    if (fits && address_parse(address, uri) == 0 && option_of_address(address) == option)
         return true;
-    config->http = (struct address){0};
-    return refuse(config, option, text, "HOST:PORT, https://HOST:PORT or off, with a port from 0 to 65535");
+    *address = (struct address){0};
+    snprintf(expected, sizeof expected, "HOST:PORT, %ss://HOST:PORT or off, with a port from 0 to 65535",
+             option->name);
+    return refuse(config, option, text, expected);
 }
 
 // --- Others
@@ -131,7 +132,7 @@ bool config_set(struct config *config, const struct option *option, const char *
     case OPTION_LISTEN:
         return set_listener(config, option, text);
     case OPTION_ADDRESS:
-        return set_http(config, option, text);
+        return set_address(config, option, text);
     case OPTION_TEXT:
         return set_text(config, option, text);
     case OPTION_PARSED:
@@ -147,7 +148,8 @@ void config_set_presets(struct config *config) {
     size_t count;
     const struct option *options = options_all(&count);
     for (size_t at = 0; at < count; at++) {
-        bool is_set = !options[at].preset || config_set(config, &options[at], options[at].preset);
+        bool is_preset = options[at].preset && options[at].kind != OPTION_ADDRESS;
+        bool is_set = !is_preset || config_set(config, &options[at], options[at].preset);
         assert(is_set);
         (void)is_set;
     }
@@ -165,7 +167,9 @@ static bool add_listener(struct config *config, const struct address *address) {
 }
 
 static bool is_configured(const struct config *config, const struct passed_socket *passed) {
-    bool found = config->http.transport[0] && passed_sockets_find(&config->http) == passed;
+    bool found = false;
+    for (unsigned number = 0; number < FEATURES_MAX && !found; number++)
+        found = config->own[number].transport[0] && passed_sockets_find(&config->own[number]) == passed;
     for (uint32_t index = 0; index < config->listener_count && !found; index++)
         found = passed_sockets_find(&config->listeners[index]) == passed;
     return found;
@@ -195,12 +199,34 @@ static bool add_passed(struct config *config) {
         if (is_configured(config, &all[at]))
             continue;
         name_transport(&all[at], &address);
-        if (!config->http.transport[0] && is_of_option(&address, "http"))
-            config->http = address;
+        const struct option *option = option_of_address(&address);
+        struct address *own = option->kind == OPTION_ADDRESS ? own_address(config, option) : NULL;
+        if (own && !own->transport[0])
+            *own = address;
         else
             good = add_listener(config, &address);
     }
     return good;
+}
+
+// Sets the addresses of features that no option gives to their defaults; with passed sockets, only where the default is
+// passed.
+static bool add_own_defaults(struct config *config) {
+    size_t count;
+    uint32_t passed;
+    const struct option *options = options_all(&count);
+    passed_sockets_all(&passed);
+    for (size_t at = 0; at < count; at++) {
+        const struct option *option = &options[at];
+        if (option->kind != OPTION_ADDRESS || !option->preset || config_is_given(config, option->name))
+            continue;
+        if (!set_address(config, option, option->preset))
+            return false;
+        struct address *address = own_address(config, option);
+        if (passed > 0 && !passed_sockets_find(address))
+            *address = (struct address){0};
+    }
+    return true;
 }
 
 // Adds the default addresses if no address is configured. With passed sockets, keeps only the default addresses that
@@ -208,29 +234,28 @@ static bool add_passed(struct config *config) {
 static bool add_defaults(struct config *config) {
     char uri[160];
     uint32_t passed;
-    bool is_http_given = config->has_http;
-    const struct option *listen = option_find("listen"), *http = option_find("http");
+    const struct option *listen = option_find("listen");
     passed_sockets_all(&passed);
     if (address_default_unix(uri, sizeof uri))
         return config_complain(config, listen->name, "the path of the default Unix socket is too long");
     if (!set_listener(config, listen, DEFAULT_TCP) || !set_listener(config, listen, uri))
         return false;
-    if (!config->has_http && !set_http(config, http, DEFAULT_HTTP))
-        return false;
+    bool good = add_own_defaults(config);
     if (passed == 0)
-        return true;
+        return good;
     uint32_t kept = 0;
     for (uint32_t index = 0; index < config->listener_count; index++)
         if (passed_sockets_find(&config->listeners[index]))
             config->listeners[kept++] = config->listeners[index];
     config->listener_count = kept;
-    if (!is_http_given && !passed_sockets_find(&config->http))
-        config->http = (struct address){0};
-    return true;
+    return good;
 }
 
 bool config_complete_listeners(struct config *config) {
     if (config->listener_count == 0 && !add_defaults(config))
         return false;
-    return add_passed(config) && (!config->http.transport[0] || add_listener(config, &config->http));
+    bool good = add_passed(config);
+    for (unsigned number = 0; number < FEATURES_MAX && good; number++)
+        good = !config->own[number].transport[0] || add_listener(config, &config->own[number]);
+    return good;
 }

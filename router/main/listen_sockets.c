@@ -9,6 +9,7 @@
 #include "io/log.h"
 #include "io/passed_sockets.h"
 #include "router/main/config_fault.h"
+#include "router/main/config_options.h"
 
 // Opens a listener, and tries for a second while the address is in use: the kernel needs a moment to close the sockets
 // of a hub that was killed.
@@ -47,15 +48,15 @@ bool listen_sockets_open(struct listen_sockets *listening, struct config *config
             char uri[160];
             address_format(&config->listeners[index], uri, sizeof uri);
             if (!may_pass(failed))
-                return config_complain_of(config, config_option_of_listener(config, index), "%s: %s: %s", uri,
-                                          why, strerror(-failed));
+                return config_complain_of(config, option_of_address(&config->listeners[index])->name,
+                                          "%s: %s: %s", uri, why, strerror(-failed));
             log_write(LOG_FAILED, LOG_NO_FIELDS, "can't listen on %s: %s: %s", uri, why, strerror(-failed));
             return false;
         }
         listening->count++;
         failed = listener_share(&listening->listeners[index]);
         if (failed)
-            return config_complain_of(config, config_option_of_listener(config, index),
+            return config_complain_of(config, option_of_address(&config->listeners[index])->name,
                                       "the socket's file can't be given its mode and group: %s",
                                       failed == -ENOENT ? "there is no such group" : strerror(-failed));
         failed = user ? listener_give(&listening->listeners[index], user->user) : 0;

@@ -9,8 +9,10 @@
 
 enum option_kind {
     OPTION_LISTEN,
-    OPTION_ADDRESS, // the address of the transport that names this option (transport.h), or `off`
-    OPTION_CHOICE,  // one word of a closed set
+    // A feature's one address, of the transport that names this option (transport.h): HOST:PORT with or without the
+    // transport's scheme, or `off`. It has no field.
+    OPTION_ADDRESS,
+    OPTION_CHOICE, // one word of a closed set
     OPTION_TEXT,
     OPTION_PARSED, // a text that the feature itself reads (feature.read_option)
     OPTION_SPIN,   // a time in whole nanoseconds
@@ -64,8 +66,10 @@ struct option {
     uint64_t min, max;
     const char *const *choices; // the words of OPTION_CHOICE, ended by NULL
     const char *value;          // the value's name in help texts, such as "FILE"; NULL for a flag
-    const char *preset;   // the default, as the user would write it; NULL: there is none, or it is computed
-    const char *computed; // describes a computed default in words; or NULL
+    // The default, as the user would write it; NULL: there is none, or it is computed. OPTION_ADDRESS has it only where
+    // no option gives an address.
+    const char *preset;
+    const char *computed; // describes in words a default that is computed, or has a condition; or NULL
     const char *help;     // a sentence without its full stop
 };
 

@@ -259,7 +259,7 @@ static const struct stats_row http_gauges[HTTP_GAUGES + 1] = {
 };
 
 static const struct option http_options[] = {
-    {"http", OPTION_ADDRESS, OPTIONS_LISTENERS, 0, 0, 0, 0, 0, NULL, "HOST:PORT", NULL,
+    {"http", OPTION_ADDRESS, OPTIONS_LISTENERS, 0, 0, 0, 0, 0, NULL, "HOST:PORT", "127.0.0.1:7412",
      "127.0.0.1:7412, or off where --listen is given",
      "serve HTTP and WebSocket here; https://HOST:PORT serves them over TLS; off serves neither"},
     {"allow-host", OPTION_PARSED, OPTIONS_LISTENERS, OPTION_REPEATS | OPTION_RELOADS | OPTION_SHOWN,
