@@ -490,9 +490,7 @@ bool responses_deliver(struct shard *shard, struct peer *link, const struct fram
     struct message message;
     uint64_t id = 0;
     message_begin(&message, link, NULL);
-    message.frame = frame;
-    message.body = frame_body(frame);
-    validate_look_up(shard, &message);
+    validate_look_up(shard, &message, frame);
     const struct lookup *lookup = &message.lookup;
     bool has_id =
         lookup->kind == BODY_RESPONSE && lookup->verdict == LOOKUP_GOOD && lookup_has(lookup, KEY_ID);

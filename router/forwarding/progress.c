@@ -134,15 +134,10 @@ bool progress_route(struct shard *shard, const struct message *message) {
 static bool read_report(struct shard *shard, struct peer *link, const struct frame *frame,
                         struct message *message, struct progress_report *report) {
     message_begin(message, link, NULL);
-    message->frame = frame;
-    message->body = frame_body(frame);
-    validate_look_up(shard, message);
+    validate_look_up(shard, message, frame);
     if (message->lookup.verdict != LOOKUP_GOOD || message->lookup.kind != BODY_NOTIFICATION)
         return false;
-    size_t bytes = json_string_decode(message->body, message->lookup.value[KEY_METHOD], message->method,
-                                      sizeof message->method);
-    message->method_long = bytes == SIZE_MAX;
-    message->method_bytes = message->method_long ? 0 : bytes;
+    validate_read_method(message);
     return progress_token_read(message, report) &&
            hub_id_shard(report->hub_id) < shard->hub->start_settings.shard_count;
 }

@@ -5,6 +5,7 @@
 #include "router/engine/request/cancel.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/request/refuse.h"
+#include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/feature_call.h"
@@ -110,11 +111,8 @@ static bool is_cancel(const struct message *message) {
 }
 
 bool cancel_request_number(struct message *message, uint64_t *number) {
-    struct span method = message->lookup.value[KEY_METHOD];
     struct json_item id = {0};
-    size_t bytes = json_string_decode(message->body, method, message->method, sizeof message->method);
-    message->method_long = bytes == SIZE_MAX;
-    message->method_bytes = message->method_long ? 0 : bytes;
+    validate_read_method(message);
     return is_cancel(message) && read_id(message, &id) && id.type == JSON_NUMBER &&
            json_number_whole(message->body, id.value, number);
 }

@@ -341,13 +341,6 @@ struct frame route_set_user_header(const struct shard *shard, const struct peer 
     return named_frame;
 }
 
-static void look_up(struct shard *shard, struct message *message, const struct frame *frame) {
-    assert(frame->body.bytes > 0 && frame->body.at + frame->body.bytes <= frame->buffer->capacity);
-    message->frame = frame;
-    message->body = frame_body(frame);
-    validate_look_up(shard, message);
-}
-
 static void refuse_unread(struct shard *shard, const struct message *message) {
     if (shard->settings->users)
         authn_charge(shard, message->peer, message->frame->body.bytes);
@@ -387,7 +380,7 @@ static void route_member(struct shard *shard, struct peer *peer, const struct fr
                          struct exchange *exchange) {
     struct message message;
     message_begin(&message, peer, exchange);
-    look_up(shard, &message, frame);
+    validate_look_up(shard, &message, frame);
     route_message(shard, &message);
 }
 
@@ -441,7 +434,7 @@ static inline __attribute__((always_inline)) void route_looked_up(struct shard *
                                                                   struct exchange *exchange) {
     struct message message;
     message_begin(&message, peer, exchange);
-    look_up(shard, &message, frame);
+    validate_look_up(shard, &message, frame);
     // The two fields are tested apart (with likely): they were just written one by one, and a joined read would stall.
     if (__builtin_expect(message.lookup.kind == BODY_BATCH, false) && message.lookup.verdict == LOOKUP_GOOD)
         route_batch(shard, &message);
@@ -488,7 +481,7 @@ static void route_with_origin(struct shard *shard, struct peer *link, struct fra
         set_user_header(shard, link, frame);
     message_begin(&message, link, exchange);
     message.origin = origin;
-    look_up(shard, &message, frame);
+    validate_look_up(shard, &message, frame);
     route_message(shard, &message);
 }
 
@@ -525,14 +518,10 @@ static inline void copy_method(struct message *message, struct span method) {
 
 void route_query_read_method(struct message *message) {
     assert(message->lookup.verdict == LOOKUP_GOOD);
-    struct span method = message->lookup.value[KEY_METHOD];
-    if (message->again) {
-        copy_method(message, method);
-        return;
-    }
-    size_t bytes = json_string_decode(message->body, method, message->method, sizeof message->method);
-    message->method_long = bytes == SIZE_MAX;
-    message->method_bytes = message->method_long ? 0 : bytes;
+    if (message->again)
+        copy_method(message, message->lookup.value[KEY_METHOD]);
+    else
+        validate_read_method(message);
 }
 
 static struct rules_field attached_target(const struct attachment *attachment) {

@@ -7,13 +7,23 @@
 #include "router/engine/message/message.h"
 #include "router/engine/request/refuse.h"
 
-void validate_look_up(const struct shard *shard, struct message *message) {
-    assert(message->body == frame_body(message->frame) && message->frame->body.bytes > 0);
-    uint32_t bytes = message->frame->body.bytes, id_bytes_max = shard_limits(shard)->id_bytes_max;
+void validate_look_up(const struct shard *shard, struct message *message, const struct frame *frame) {
+    assert(frame->body.bytes > 0 && frame->body.at + frame->body.bytes <= frame->buffer->capacity);
+    message->frame = frame;
+    message->body = frame_body(frame);
+    uint32_t bytes = frame->body.bytes, id_bytes_max = shard_limits(shard)->id_bytes_max;
     if (shard->settings->strict)
         lookup_body_strict(&message->lookup, message->body, bytes, id_bytes_max);
     else
         lookup_body(&message->lookup, message->body, bytes, id_bytes_max);
+}
+
+void validate_read_method(struct message *message) {
+    assert(message->lookup.verdict == LOOKUP_GOOD && lookup_has(&message->lookup, KEY_METHOD));
+    size_t bytes = json_string_decode(message->body, message->lookup.value[KEY_METHOD], message->method,
+                                      sizeof message->method);
+    message->method_long = bytes == SIZE_MAX;
+    message->method_bytes = message->method_long ? 0 : bytes;
 }
 
 static void refuse_source_named(struct shard *shard, const struct message *message, const char *source,

@@ -5,8 +5,11 @@
 
 #include "router/engine/message/message.h"
 
-// Looks up the message's fields in the depth of the settings.
-void validate_look_up(const struct shard *shard, struct message *message);
+// Begins to read a message from its frame: looks up the fields in the depth of the settings. The frame must stay as
+// long as the message.
+void validate_look_up(const struct shard *shard, struct message *message, const struct frame *frame);
+// Reads the method of a message that was looked up well. A method that doesn't fit is marked (method_long).
+void validate_read_method(struct message *message);
 
 // Refuses a request or notification that the depth doesn't allow: with `invalid params` (data: field, expected), or
 // `not allowed` for a foreign sourceAgent. Returns whether the message was refused.

@@ -418,9 +418,7 @@ bool inbound_request_cancel(struct link *link, struct hub_message *hub_message) 
         return false;
     read_origin(link, hub_message, &origin);
     message_begin(&message, link->peer, NULL);
-    message.frame = &hub_message->frame;
-    message.body = frame_body(&hub_message->frame);
-    validate_look_up(link->shard, &message);
+    validate_look_up(link->shard, &message, &hub_message->frame);
     if (message.lookup.verdict != LOOKUP_GOOD || message.lookup.kind != BODY_NOTIFICATION ||
         !cancel_request_number(&message, &number))
         return false;

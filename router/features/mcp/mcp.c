@@ -432,11 +432,9 @@ static bool take_request(struct shard *shard, struct child *child, struct mcp *m
 }
 
 static bool take_call(struct shard *shard, struct child *child, struct mcp *mcp, struct message *message) {
-    struct span method = message->lookup.value[KEY_METHOD];
-    size_t bytes = json_string_decode(message->body, method, message->method, sizeof message->method);
-    if (bytes == SIZE_MAX)
+    validate_read_method(message);
+    if (message->method_long)
         return false;
-    message->method_bytes = bytes;
     if (message_is_request(message))
         return take_request(shard, child, mcp, message);
     mcp_request_ids_note_change(shard, child, message);
@@ -475,9 +473,7 @@ bool mcp_take(struct shard *shard, struct child *child, const struct frame *fram
     if (!mcp)
         return false;
     message_begin(&message, child->stub, exchange);
-    message.frame = frame;
-    message.body = frame_body(frame);
-    validate_look_up(shard, &message);
+    validate_look_up(shard, &message, frame);
     enum body_kind kind = message.lookup.kind;
     if (validate_is_response(shard, &message, true)) // take_response checks that the response is owed
         return take_response(shard, child, mcp, &message);

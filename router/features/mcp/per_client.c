@@ -335,10 +335,7 @@ static bool is_for_user(const struct message *message) {
 
 static bool take_call(struct shard *shard, struct child *child, struct mcp_user *user,
                       struct message *message) {
-    struct span method = message->lookup.value[KEY_METHOD];
-    size_t bytes = json_string_decode(message->body, method, message->method, sizeof message->method);
-    message->method_long = bytes == SIZE_MAX;
-    message->method_bytes = message->method_long ? 0 : bytes;
+    validate_read_method(message);
     bool is_request = message_is_request(message);
     bool is_mcp = child->settings->protocol == CHILD_MCP;
     if (message->method_long)
@@ -411,9 +408,7 @@ bool per_client_take(struct shard *shard, struct child *child, const struct fram
     if (!user)
         return false;
     message_begin(&message, child->stub, exchange);
-    message.frame = frame;
-    message.body = frame_body(frame);
-    validate_look_up(shard, &message);
+    validate_look_up(shard, &message, frame);
     enum body_kind kind = message.lookup.kind;
     if (validate_is_response(shard, &message, true)) // take_response checks that the response is owed
         return take_response(shard, child, user, &message);

@@ -134,14 +134,9 @@ static void send_frame(struct shard *shard, struct mcp_call *call, struct buffer
     struct frame frame = frame_at(buffer, 0, unit);
     frame = route_set_user_header(shard, call->client->seat, &frame);
     message_begin(&message, call->client->seat, call->exchange);
-    message.frame = &frame;
-    message.body = frame_body(&frame);
-    validate_look_up(shard, &message);
+    validate_look_up(shard, &message, &frame);
     assert(message.lookup.verdict == LOOKUP_GOOD && message.lookup.kind == BODY_REQUEST);
-    size_t bytes = json_string_decode(message.body, message.lookup.value[KEY_METHOD], message.method,
-                                      sizeof message.method);
-    message.method_long = bytes == SIZE_MAX;
-    message.method_bytes = message.method_long ? 0 : bytes;
+    validate_read_method(&message);
     message_narrow(&message);
     route_attached(shard, &message);
 }

@@ -230,19 +230,14 @@ bool mcp_post_read(struct shard *shard, const struct mcp_arrival *arrival, struc
                              "the answer is application/json or text/event-stream", NULL);
     if (post->unit.body_bytes == 0)
         return refuse(shard, post, ERROR_PARSE, "there is no body", NULL);
-    message->frame = &post->frame;
-    message->body = frame_body(&post->frame);
-    validate_look_up(shard, message);
+    validate_look_up(shard, message, &post->frame);
     if (!judge(shard, post))
         return false;
     if (message->lookup.kind == BODY_RESPONSE)
         return true;
-    size_t bytes = json_string_decode(message->body, message->lookup.value[KEY_METHOD], message->method,
-                                      sizeof message->method);
-    message->method_long = bytes == SIZE_MAX;
-    message->method_bytes = message->method_long ? 0 : bytes;
+    validate_read_method(message);
     if (!message->method_long)
-        post->method = mcp_method(message->method, bytes);
+        post->method = mcp_method(message->method, message->method_bytes);
     message_narrow(message);
     return true;
 }
