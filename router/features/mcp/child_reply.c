@@ -88,6 +88,13 @@ void child_reply_refuse(struct shard *shard, struct child *child, uint64_t hub_i
         text_deinit(data);
 }
 
+void child_reply_refuse_named(struct shard *shard, struct child *child, uint64_t hub_id, enum error error) {
+    struct text data;
+    text_init(&data);
+    reply_data_string(&data, "agent", child->settings->name, strlen(child->settings->name));
+    child_reply_refuse(shard, child, hub_id, error, &data);
+}
+
 void child_reply_refuse_discover(struct shard *shard, struct child *child, uint64_t hub_id) {
     struct text data;
     text_init(&data);

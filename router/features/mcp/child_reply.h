@@ -17,6 +17,8 @@ struct buffer *child_reply_frame(struct shard *shard, struct child *child, struc
 // Answers the request with this hub id. `member` is "result" or "error", with this value, JSON.
 void child_reply_answer(struct shard *shard, struct child *child, uint64_t hub_id, const char *member,
                         struct piece value);
+// Refuses the request with this hub id with an error of the hub that names the child.
+void child_reply_refuse_named(struct shard *shard, struct child *child, uint64_t hub_id, enum error error);
 // Refuses a server/discover with -32601.
 void child_reply_refuse_discover(struct shard *shard, struct child *child, uint64_t hub_id);
 // Refuses the request with this hub id with an error of the hub. `data` is taken, as by reply_error, and may be NULL.

@@ -383,27 +383,14 @@ static struct mcp_user *requested_user(const struct shard *shard, const struct c
     return *reason ? NULL : user;
 }
 
-// Forwards a request of the server to a user, who is no agent, but whose registrant is known here.
-static void send_to_user(struct shard *shard, const struct message *message, struct mcp_user *user) {
-    assert(message_is_request(message) && list_empty(&user->registrant.agents));
-    struct agent agent = {.registrant = &user->registrant, .governance = GOVERNANCE_COUNT - 1};
-    enum error fault = forward_fault(shard, message, user->registrant.connection);
-    if (fault)
-        refuse_at(shard, message, &agent, fault);
-    else
-        forward_request(shard, message, &agent, NULL);
-}
-
 static void send_to_one(struct shard *shard, const struct child *child, struct mcp *mcp,
                         const struct message *message) {
     const char *reason;
     struct mcp_user *user = requested_user(shard, child, mcp, &reason);
     if (!authz_may_list(shard, message))
         return;
-    if (user && shard->phase == HUB_SERVING)
-        send_to_user(shard, message, user);
-    else if (user)
-        refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
+    if (user)
+        mcp_client_state_ask(shard, message, user);
     else
         refuse_request(shard, message, reason);
 }

@@ -3,11 +3,14 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/agents/agent.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/peer_cold.h"
 #include "router/features/children/child_mux.h"
 #include "router/features/mcp/child_reply.h"
+#include "router/forwarding/forward.h"
 
 enum { URI_BYTES = MCP_URI_BYTES_MAX };
 
@@ -220,4 +223,16 @@ void mcp_server_state_give(struct shard *shard, struct peer *stub) {
     capabilities_drop(&shard->quota, mcp->opening);
     peer_keep(stub, FEATURE_MCP, NULL);
     quota_give(&shard->quota, mcp);
+}
+
+void mcp_client_state_ask(struct shard *shard, const struct message *message, struct mcp_user *user) {
+    assert(message_is_request(message) && list_empty(&user->registrant.agents));
+    struct agent agent = {.registrant = &user->registrant, .governance = GOVERNANCE_COUNT - 1};
+    enum error fault = forward_fault(shard, message, user->registrant.connection);
+    if (shard->phase != HUB_SERVING)
+        refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
+    else if (fault)
+        refuse_at(shard, message, &agent, fault);
+    else
+        forward_request(shard, message, &agent, NULL);
 }

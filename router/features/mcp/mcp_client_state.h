@@ -65,5 +65,8 @@ void mcp_client_state_send(struct shard *shard, struct child *child, const struc
 // Notes that the server has refused a request: its subscription ends. The server is told to end a subscription that no
 // client has any more.
 void mcp_client_state_refused(struct shard *shard, struct child *child, uint64_t hub_id);
+// Forwards a program's request to one of its users, who is no agent, but whose registrant is known here. Refuses the
+// request if the hub ends, or if the user can't get more.
+void mcp_client_state_ask(struct shard *shard, const struct message *message, struct mcp_user *user);
 // Forgets a user who has gone. The server is told to end the subscriptions that no other user has.
 void mcp_client_state_leave(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user);

@@ -1,11 +1,8 @@
 #include "router/features/mcp/mcp_modern.h"
 
 #include <assert.h>
-#include <string.h>
 
-#include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/drop.h"
 #include "router/features/children/child_mux.h"
 #include "router/features/children/children.h"
 #include "router/features/mcp/child_reply.h"
@@ -28,22 +25,9 @@ struct ending {
 
 static void end_pending(void *context, uint64_t hub_id) {
     const struct ending *ending = context;
-    struct child *first = ending->child->of;
-    if (ending->spares && outbox_has(&ending->child->stub->connection.outbox, hub_id))
-        return;
-    bool waits = first->removed && outbox_has(&ending->child->stub->connection.outbox, hub_id);
-    enum error error = waits ? ERROR_AGENT_NOT_FOUND : ending->error;
-    mcp_request_ids_end(ending->child, hub_id);
-    if (error == ERROR_METHOD_NOT_FOUND) {
-        child_reply_refuse_discover(ending->shard, first, hub_id);
-        return;
-    }
-    struct text data;
-    text_init(&data);
-    reply_data_string(&data, "agent", first->settings->name, strlen(first->settings->name));
-    if (error == ERROR_TARGET_DISCONNECTED)
-        stats_count(&ending->shard->stats, COUNT_TARGETS_LEFT);
-    child_reply_refuse(ending->shard, first, hub_id, error, &data);
+    struct child *child = ending->child;
+    if (!ending->spares || !outbox_has(&child->stub->connection.outbox, hub_id))
+        mcp_request_ids_refuse(ending->shard, child, hub_id, ending->error, child->of->removed);
 }
 
 static void end_all(struct shard *shard, struct child *child, enum error error, bool spares) {
@@ -55,12 +39,8 @@ static void end_all(struct shard *shard, struct child *child, enum error error, 
         next = node->next;
         mcp_visit_requests(list_entry(node, struct mcp_user, link), end_pending, &ending);
     }
-    for (struct parcel *parcel; !spares && (parcel = outbox_take(&child->stub->connection.outbox));) {
-        if (!parcel->hub_id)
-            drop_several(shard, COUNT_DROP_TARGET_GONE, child->stub->connection_id, parcel->bytes,
-                         parcel->frames);
-        send_release(shard, parcel);
-    }
+    if (!spares)
+        mcp_request_ids_drop_queue(shard, child);
 }
 
 struct child *mcp_modern_requested(const struct child *first, uint64_t hub_id) {

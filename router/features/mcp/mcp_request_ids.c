@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/mcp/mcp_message.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/events/events.h"
 #include "router/features/children/child_mux.h"
@@ -70,6 +71,28 @@ bool mcp_request_ids_end(struct child *child, uint64_t hub_id) {
     assert(!ended || !child->of || child->pending_count > 0);
     child->pending_count -= ended && child->of;
     return ended;
+}
+
+void mcp_request_ids_refuse(struct shard *shard, struct child *child, uint64_t hub_id, enum error error,
+                            bool removed) {
+    bool waits = removed && outbox_has(&child->stub->connection.outbox, hub_id);
+    assert(child->of && error != ERROR_NONE);
+    mcp_request_ids_end(child, hub_id);
+    if (error == ERROR_TARGET_DISCONNECTED)
+        stats_count(&shard->stats, COUNT_TARGETS_LEFT);
+    if (error == ERROR_METHOD_NOT_FOUND && !waits)
+        child_reply_refuse_discover(shard, child->of, hub_id);
+    else
+        child_reply_refuse_named(shard, child->of, hub_id, waits ? ERROR_AGENT_NOT_FOUND : error);
+}
+
+void mcp_request_ids_drop_queue(struct shard *shard, const struct child *child) {
+    for (struct parcel *parcel; (parcel = outbox_take(&child->stub->connection.outbox));) {
+        if (!parcel->hub_id)
+            drop_several(shard, COUNT_DROP_TARGET_GONE, child->stub->connection_id, parcel->bytes,
+                         parcel->frames);
+        send_release(shard, parcel);
+    }
 }
 
 bool mcp_request_ids_abandon(struct shard *shard, struct child *child, uint64_t hub_id) {

@@ -18,6 +18,12 @@ bool mcp_request_ids_begin(struct shard *shard, struct child *child, struct mcp_
                            const struct parcel *parcel);
 // Notes that a request has ended, in whatever way. Returns false if there is no request with this hub id.
 bool mcp_request_ids_end(struct child *child, uint64_t hub_id);
+// Ends a request to a process that has ended, and refuses the request in the name of the child that has the name: with
+// `error`, or as without an agent if the section was removed before the process had the request (`removed`).
+void mcp_request_ids_refuse(struct shard *shard, struct child *child, uint64_t hub_id, enum error error,
+                            bool removed);
+// Drops the queue of a process that has ended. Notifications are counted. Requests must have been ended.
+void mcp_request_ids_drop_queue(struct shard *shard, const struct child *child);
 // Notes that a client gives up a request, or leaves, though the child has the request. The request counts as in
 // progress until the child has answered (mcp_request_abandon). Returns false if there is no request with this hub id.
 bool mcp_request_ids_abandon(struct shard *shard, struct child *child, uint64_t hub_id);

@@ -294,21 +294,6 @@ struct peer *per_client_forget(struct shard *shard, struct peer *stub, uint64_t 
 
 // --- Messages of an instance
 
-// Forwards a request of an instance to its user, who is no agent, but whose registrant is known here.
-static void send_to_user(struct shard *shard, const struct message *message, struct mcp_user *user) {
-    assert(message_is_request(message) && list_empty(&user->registrant.agents));
-    struct agent agent = {.registrant = &user->registrant, .governance = GOVERNANCE_COUNT - 1};
-    enum error fault = forward_fault(shard, message, user->registrant.connection);
-    if (user->answers_only)
-        refuse_method(shard, message);
-    else if (shard->phase != HUB_SERVING)
-        refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
-    else if (fault)
-        refuse_at(shard, message, &agent, fault);
-    else
-        forward_request(shard, message, &agent, NULL);
-}
-
 static void notify_user(struct shard *shard, const struct message *message, const struct mcp_user *user) {
     assert(!message_is_request(message));
     if (user->answers_only) {
@@ -366,8 +351,12 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
         notify_user(shard, message, user);
     else if (is_mcp && mcp_method(message->method, message->method_bytes) == MCP_PING)
         reply_result(shard, child->stub, message_reply_to(message), "{}", 2);
-    else if (is_mcp ? authz_may_list(shard, message) : authz_may_use_source(shard, message))
-        send_to_user(shard, message, user);
+    else if (!(is_mcp ? authz_may_list(shard, message) : authz_may_use_source(shard, message)))
+        return true; // the refusal has been sent
+    else if (user->answers_only)
+        refuse_method(shard, message);
+    else
+        mcp_client_state_ask(shard, message, user);
     return true;
 }
 
@@ -396,8 +385,7 @@ static bool take_response(struct shard *shard, struct child *child, const struct
         mcp_request_ids_answer(shard, child, message, hub_id);
         return true;
     }
-    mcp_request_ids_end(child, hub_id);
-    child_reply_refuse_discover(shard, child->of, hub_id);
+    mcp_request_ids_refuse(shard, child, hub_id, ERROR_METHOD_NOT_FOUND, false);
     return true;
 }
 
@@ -427,31 +415,15 @@ struct ending {
 
 static void end_pending(void *context, uint64_t hub_id) {
     const struct ending *ending = context;
-    struct child *child = ending->child, *stand_in = child->of;
+    struct child *child = ending->child;
     if (ending->spares && outbox_has(&child->stub->connection.outbox, hub_id))
         return;
-    if (ending->is_unknown && mcp_request_kind_of(mcp_users_of(child), hub_id) == MCP_REQUEST_DISCOVER) {
-        child->era_probed = true; // a program that knows sessions alone may end so
-        mcp_request_ids_end(child, hub_id);
-        child_reply_refuse_discover(ending->shard, stand_in, hub_id);
-        return;
-    }
-    bool waits = child->removed && outbox_has(&child->stub->connection.outbox, hub_id);
-    struct text data;
-    text_init(&data);
-    reply_data_string(&data, "agent", stand_in->settings->name, strlen(stand_in->settings->name));
-    mcp_request_ids_end(child, hub_id);
-    stats_count(&ending->shard->stats, COUNT_TARGETS_LEFT);
-    child_reply_refuse(ending->shard, stand_in, hub_id,
-                       waits ? ERROR_AGENT_NOT_FOUND : ERROR_TARGET_DISCONNECTED, &data);
-}
-
-static void drop_waiting(struct shard *shard, struct peer *stub) {
-    for (struct parcel *parcel; (parcel = outbox_take(&stub->connection.outbox));) {
-        if (!parcel->hub_id)
-            drop_several(shard, COUNT_DROP_TARGET_GONE, stub->connection_id, parcel->bytes, parcel->frames);
-        send_release(shard, parcel);
-    }
+    bool is_probe =
+        ending->is_unknown && mcp_request_kind_of(mcp_users_of(child), hub_id) == MCP_REQUEST_DISCOVER;
+    child->era_probed |= is_probe; // a program that knows sessions alone may end so
+    mcp_request_ids_refuse(ending->shard, child, hub_id,
+                           is_probe ? ERROR_METHOD_NOT_FOUND : ERROR_TARGET_DISCONNECTED,
+                           child->removed && !is_probe);
 }
 
 void per_client_restart(struct shard *shard, struct peer *stub) {
@@ -465,7 +437,7 @@ void per_client_restart(struct shard *shard, struct peer *stub) {
     if (user)
         mcp_visit_requests(user, end_pending, &ending);
     if (!spares || !user)
-        drop_waiting(shard, stub);
+        mcp_request_ids_drop_queue(shard, child);
     per_client_session_restart(shard, child);
     if (!user || user_of(child) != user) // the user may have asked again, and have another instance
         return;
