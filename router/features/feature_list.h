@@ -15,8 +15,7 @@
     X(FEATURE_OBSERVE, observe_feature)                                                                      \
     X(FEATURE_OBSERVE_WATCH, observe_watch_feature)                                                          \
     X(FEATURE_HTTP, http_feature)                                                                            \
-    X(FEATURE_AUDIT, audit_feature)                                                                          \
-    X(FEATURE_CLUSTER_SETTINGS, cluster_settings_feature)
+    X(FEATURE_AUDIT, audit_feature)
 
 enum feature_number {
 #define X(number, registration) number,

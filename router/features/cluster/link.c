@@ -265,7 +265,7 @@ bool link_open(struct shard *shard, const struct transport *transport) {
     }
     memcpy(link->servers, settings->servers, sizeof settings->servers);
     link->server_count = settings->server_count;
-    host_lookup_init(&link->lookup, shard->io, shard->hub->start_settings.resolvers[FEATURE_CLUSTER_SETTINGS],
+    host_lookup_init(&link->lookup, shard->io, shard->hub->start_settings.resolvers[FEATURE_CLUSTER],
                      FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_RESOLVER));
     shard->claims = claims;
     shard->states[FEATURE_CLUSTER] = link;

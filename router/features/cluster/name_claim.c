@@ -76,16 +76,14 @@ static void judge(struct link *link, struct cluster_member *member, const char *
 
 // The fields of a message about a name.
 struct name_words {
-    size_t bytes; // of the name; SIZE_MAX: there is none
+    size_t bytes; // of the name
     bool is_held, takes_over, is_child, is_mcp, attaches, has_age;
     uint64_t age_ms;
     char id[AGENT_ID_BYTES_MAX];
 };
 
-static void read_words(const uint8_t *body, struct span all, struct name_words *out) {
-    out->bytes = json_member_text(body, all, "agentId", out->id, sizeof out->id);
-    if (out->bytes != SIZE_MAX && !agent_id_valid(out->id, out->bytes))
-        out->bytes = SIZE_MAX;
+// Returns whether there is a valid name.
+static bool read_words(const uint8_t *body, struct span all, struct name_words *out) {
     out->is_held = json_member_true(body, all, "held");
     out->takes_over = json_member_true(body, all, "takeover");
     out->is_child = json_member_true(body, all, "child");
@@ -93,6 +91,8 @@ static void read_words(const uint8_t *body, struct span all, struct name_words *
     out->attaches = json_member_true(body, all, "attach");
     out->has_age = json_member(body, all, "ageMs").type == JSON_NUMBER;
     out->age_ms = json_member_whole(body, all, "ageMs");
+    out->bytes = json_member_text(body, all, "agentId", out->id, sizeof out->id);
+    return out->bytes != SIZE_MAX && agent_id_valid(out->id, out->bytes);
 }
 
 void name_claim_compare(struct link *link, const struct hub_message *message, struct span agents) {
@@ -101,8 +101,7 @@ void name_claim_compare(struct link *link, const struct hub_message *message, st
     assert(agents.bytes > 0);
     json_walk_begin(&walk, message->body, agents);
     for (struct json_item item; link->peer->state == PEER_OPEN && json_next(&walk, &item) == JSON_ITEM;) {
-        read_words(message->body, item.value, &words);
-        if (words.bytes != SIZE_MAX)
+        if (read_words(message->body, item.value, &words))
             judge(link, message->member, words.id, words.bytes, words.age_ms, words.is_child);
     }
 }
@@ -110,8 +109,7 @@ void name_claim_compare(struct link *link, const struct hub_message *message, st
 bool name_claim_yield(struct link *link, const struct hub_message *message) {
     struct name_words words;
     assert(message->member);
-    read_words(message->body, message->json, &words);
-    if (words.bytes == SIZE_MAX)
+    if (!read_words(message->body, message->json, &words))
         return false;
     const struct agent *agent = agents_find(&link->shard->agents, words.id, words.bytes);
     if (agent && !agent->child)
@@ -166,8 +164,7 @@ bool name_claim_take(struct link *link, const struct hub_message *message) {
     uint64_t reply = hub_message_reply(message);
     struct name_words words;
     assert(message->member);
-    read_words(message->body, message->json, &words);
-    if (words.bytes == SIZE_MAX)
+    if (!read_words(message->body, message->json, &words))
         return false;
     const struct agent *agent = agents_find(&link->shard->agents, words.id, words.bytes);
     if (words.has_age && agent) // a message with an age is no claim: a hub tells that it holds the name
@@ -195,10 +192,9 @@ void name_claim_answer(struct link *link, const struct hub_message *message) {
     uint64_t number = message->subject.number;
     struct order *order = claim_table_number(shard->claims, number);
     struct attach_query *query = order ? NULL : attach_of(shard, number);
-    struct name_words words = {.bytes = SIZE_MAX};
+    struct name_words words = {0};
     assert(message->subject.number);
-    if (member)
-        read_words(message->body, message->json, &words);
+    bool has_name = member && read_words(message->body, message->json, &words);
     if (order && (!member || words.is_held))
         registry_claimed(shard, order, words.is_held);
     else if (query && (!member || words.is_held))
@@ -206,7 +202,7 @@ void name_claim_answer(struct link *link, const struct hub_message *message) {
                            !member        ? ATTACH_NOBODY
                            : words.is_mcp ? ATTACH_SERVER
                                           : ATTACH_FOUND);
-    else if (member && words.is_held && words.bytes != SIZE_MAX)
+    else if (has_name && words.is_held)
         judge(link, member, words.id, words.bytes, words.age_ms, words.is_child);
 }
 

@@ -464,6 +464,12 @@ static const struct stats_row cluster_gauges[CLUSTER_GAUGES + 1] = {
 
 const struct feature cluster_feature = {
     .name = "cluster",
+    .options = cluster_settings_options,
+    .read_option = cluster_settings_read,
+    .check_settings = cluster_settings_check,
+    .prepare_settings = cluster_settings_prepare,
+    .drop_settings = cluster_settings_drop,
+    .needs_resolver = cluster_settings_needs_resolver,
     .counters = cluster_counters,
     .gauges = cluster_gauges,
     .stats_order = 6,

@@ -210,7 +210,7 @@ const char *cluster_settings_check(struct hub_settings *settings, bool insecure,
     name_hub(&settings->cluster);
     settings->sandbox.may_dial = true;
     settings->sandbox.has_secret |= has_secret(cluster);
-    settings->sandbox.files[FEATURE_CLUSTER_SETTINGS] = cluster->creds[0] ? cluster->creds : NULL;
+    settings->sandbox.files[FEATURE_CLUSTER] = cluster->creds[0] ? cluster->creds : NULL;
     return check_servers(cluster, fault);
 }
 
@@ -282,9 +282,9 @@ const char *cluster_settings_prepare(struct hub_settings *settings, char fault[F
     return path ? "nats-ca" : "nats";
 }
 
-// --- The registration
+// --- The options
 
-static const struct option options[] = {
+const struct option cluster_settings_options[] = {
     {"nats", OPTION_PARSED, OPTIONS_CLUSTER, OPTION_SECRET, 0, 0, 0, 0, NULL, "URL[,URL...]", NULL, NULL,
      "join other hubs through a NATS server (2.9 or later): nats:// or "
      "tls://[USER:PASSWORD@|TOKEN@]HOST:PORT; more URLs name more servers"},
@@ -301,14 +301,4 @@ static const struct option options[] = {
      24 * OPTION_HOUR, NULL, "TIME", "5m", NULL,
      "time after SIGHUP in which hubs that still have the former users file are served; 0s: none"},
     {.name = NULL},
-};
-
-const struct feature cluster_settings_feature = {
-    .name = "cluster_settings",
-    .options = options,
-    .read_option = cluster_settings_read,
-    .check_settings = cluster_settings_check,
-    .needs_resolver = cluster_settings_needs_resolver,
-    .prepare_settings = cluster_settings_prepare,
-    .drop_settings = cluster_settings_drop,
 };

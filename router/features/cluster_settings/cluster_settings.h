@@ -1,5 +1,6 @@
-// Settings of the NATS servers and their credentials: reads them from options, checks them, and reads their files.
-// Fixed while the hub runs.
+// Options of the feature cluster: the NATS servers and their credentials. Reads the options, checks them, and reads
+// their files. The settings are fixed while the hub runs. The module lies apart because features/cluster holds what
+// joins hubs alone, and has a bound of lines for that (tests/check/structure).
 #pragma once
 
 #include <limits.h>
@@ -7,6 +8,7 @@
 #include "core/cluster/nats_server.h"
 #include "io/address.h"
 #include "router/engine/shard/feature.h"
+#include "router/engine/shard/option.h"
 
 struct secure_source;
 
@@ -40,7 +42,8 @@ static inline bool cluster_server_is_safe(const struct cluster_settings *setting
 // that says why the file can't be used. The caller must wipe *out (nats_creds_wipe).
 const char *cluster_settings_read_creds(const struct cluster_settings *settings, struct nats_creds *out);
 
-// Functions of struct feature.
+// Rows and functions of struct feature.
+extern const struct option cluster_settings_options[];
 const char *cluster_settings_read(struct hub_settings *settings, const char *name, const char *text);
 const char *cluster_settings_check(struct hub_settings *settings, bool insecure,
                                    char fault[FEATURE_FAULT_BYTES]);
