@@ -289,10 +289,10 @@ int address_default_unix(char *uri, size_t capacity) {
     return fits ? 0 : -ENAMETOOLONG;
 }
 
-void address_of_peer(const struct io_peer_address *origin, char out[ADDRESS_PEER_BYTES]) {
-    if (origin->is_user)
-        snprintf(out, ADDRESS_PEER_BYTES, "uid %u", origin->user);
-    else if (!inet_ntop(origin->is_v4 ? AF_INET : AF_INET6, origin->address, out, ADDRESS_PEER_BYTES))
+void address_of_peer(const struct io_peer_address *from, char out[ADDRESS_PEER_BYTES]) {
+    if (from->is_user)
+        snprintf(out, ADDRESS_PEER_BYTES, "uid %u", from->user);
+    else if (!inet_ntop(from->is_v4 ? AF_INET : AF_INET6, from->address, out, ADDRESS_PEER_BYTES))
         out[0] = '\0';
     assert(out[0]);
 }

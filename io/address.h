@@ -45,4 +45,4 @@ struct io_peer_address;
 enum { ADDRESS_PEER_BYTES = 64 };
 
 // Writes where a connection comes from, as logs have it: 192.0.2.1, 2001:db8::1, or `uid 1000` for a Unix socket.
-void address_of_peer(const struct io_peer_address *origin, char out[ADDRESS_PEER_BYTES]);
+void address_of_peer(const struct io_peer_address *from, char out[ADDRESS_PEER_BYTES]);

@@ -215,19 +215,19 @@ static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use)
 
 struct parcel *parcel_drop(struct parcel *parcel) {
     struct parcel_pool *pool = parcel->pool;
-    struct parcel *origin = parcel->shared_from;
+    struct parcel *original = parcel->shared_from;
     // No share of the parcel is left, and no list has the parcel
     assert(parcel->shares == 0 && !parcel->link);
     buffer_drop(parcel->buffer);
     give_text(parcel);
     if (pool->free_count >= FREE_COUNT_MAX) {
         parcel_unmake(parcel);
-        return origin;
+        return original;
     }
     parcel->next = pool->free;
     pool->free = parcel;
     pool->free_count++;
-    return origin;
+    return original;
 }
 
 static inline void parcel_add(struct parcel *parcel, const uint8_t *bytes, size_t count) {
@@ -415,27 +415,27 @@ struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *par
     return copy;
 }
 
-struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin) {
+struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *original) {
     struct parcel *parcel = parcel_take(pool, BUDGET_PLENTY);
     if (!parcel)
         return NULL;
-    assert(origin->hole_count == 0 && !origin->shared_from);
-    origin->shares++;
-    parcel->shared_from = origin;
-    parcel->mail.came_us = origin->mail.came_us;
-    parcel->bytes = origin->bytes;
-    parcel->frames = origin->frames;
-    parcel->lane = origin->lane;
-    parcel->is_encoded = origin->is_encoded;
-    parcel->breaks = origin->breaks;
-    parcel->block = origin->block;
-    parcel->block_bytes = origin->block_bytes;
-    parcel->line_at = origin->line_at;
-    parcel->line_bytes = origin->line_bytes;
-    keep_added(parcel, origin);
-    parcel->canonical = origin->canonical;
-    parcel->piece_count = origin->piece_count;
-    memcpy(parcel->pieces, origin->pieces, origin->piece_count * sizeof *origin->pieces);
+    assert(original->hole_count == 0 && !original->shared_from);
+    original->shares++;
+    parcel->shared_from = original;
+    parcel->mail.came_us = original->mail.came_us;
+    parcel->bytes = original->bytes;
+    parcel->frames = original->frames;
+    parcel->lane = original->lane;
+    parcel->is_encoded = original->is_encoded;
+    parcel->breaks = original->breaks;
+    parcel->block = original->block;
+    parcel->block_bytes = original->block_bytes;
+    parcel->line_at = original->line_at;
+    parcel->line_bytes = original->line_bytes;
+    keep_added(parcel, original);
+    parcel->canonical = original->canonical;
+    parcel->piece_count = original->piece_count;
+    memcpy(parcel->pieces, original->pieces, original->piece_count * sizeof *original->pieces);
     return parcel;
 }
 

@@ -10,7 +10,7 @@
 //
 // A parcel belongs to the shard that made it, as does its buffer. The owner may lend a parcel to another shard, which
 // queues and sends the parcel and then returns it; only the owner drops a parcel. For a body with many receivers, each
-// receiver's parcel is a share of one origin. The origin may belong to another shard, and is returned to that shard
+// receiver's parcel is a share of one original. The original may belong to another shard, and is returned to that shard
 // when the last share is dropped.
 #pragma once
 
@@ -103,7 +103,7 @@ struct parcel {
     };
     uint32_t line_bytes;
     uint32_t frames; // number of frames that the bytes are: more than 1 for a frame run or a pack
-    uint32_t shares; // number of parcels that have this origin, on the origin's shard
+    uint32_t shares; // number of parcels that have this original, on the original's shard
     uint8_t lane;
     uint8_t head_bytes; // bytes of inline_text that are sent before all else
     // PARCEL_ADDED, PARCEL_BEFORE, PARCEL_AFTER: parts of the envelope that precede the pieces
@@ -218,10 +218,10 @@ void parcel_add_line(struct parcel *parcel, const struct wire_line *added);
 // `parcel` has no envelope yet, the copy has the body alone, without the header fields that came with the body. Returns
 // NULL without memory or room in the budget.
 struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *parcel);
-// Makes a parcel of this pool with the pieces of `origin`. The origin must stay until every share, and the origin
+// Makes a parcel of this pool with the pieces of `original`. The original must stay until every share, and the original
 // itself, has been released. Returns NULL without memory, or without room in the part of the budget that events may
 // take.
-struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin);
+struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *original);
 // Takes memory for `bytes` of text for the parcel, and counts the memory in the budget. Returns NULL without memory or
 // room in the budget. The caller must then call parcel_retext, which replaces the whole body by the first `count` bytes
 // of the text.
@@ -233,7 +233,7 @@ bool parcel_copy_block(struct parcel *parcel);
 // Shortens a share of a frame run to its first `frames`, which have `bytes`.
 void parcel_shorten(struct parcel *parcel, size_t bytes, uint32_t frames);
 // Gives the parcel back to its pool, on its owner's shard, and drops its reference on the buffer. Returns the parcel's
-// origin, or NULL. The caller must then count the origin's shares down.
+// original, or NULL. The caller must then count the original's shares down.
 struct parcel *parcel_drop(struct parcel *parcel);
 
 // Makes the body a part of an array: puts the static text `before` before the body, and removes the block and the added

@@ -84,13 +84,13 @@ static bool save_id(struct shard *shard, struct identity *identity, const struct
 }
 
 static void log_refused(struct shard *shard, const struct peer *peer) {
-    struct io_peer_address origin;
+    struct io_peer_address from;
     char address[ADDRESS_PEER_BYTES];
     assert(peer->connection.socket >= 0);
     if (!log_is_written(LOG_CREDENTIAL_REFUSED))
         return;
-    io_read_peer_address(shard->io, peer->connection.socket, &origin);
-    address_of_peer(&origin, address);
+    io_read_peer_address(shard->io, peer->connection.socket, &from);
+    address_of_peer(&from, address);
     if (!log_write(LOG_CREDENTIAL_REFUSED, LOG_FIELDS(log_text(address)), "a wrong credential came from %s",
                    address))
         shard_note_suppressed(shard);

@@ -221,19 +221,19 @@ static void who_has_gone(void **state) {
 
 static void a_peer_comes_from_somewhere(void **state) {
     struct io *io = *state;
-    struct io_peer_address origin;
+    struct io_peer_address from;
     int pair[2];
     unix_pair(pair);
-    io_read_peer_address(io, pair[0], &origin);
-    assert_true(origin.is_user);
-    assert_int_equal(origin.user, geteuid());
+    io_read_peer_address(io, pair[0], &from);
+    assert_true(from.is_user);
+    assert_int_equal(from.user, geteuid());
     close(pair[0]);
     close(pair[1]);
     tcp_pair(pair);
-    io_read_peer_address(io, pair[0], &origin);
+    io_read_peer_address(io, pair[0], &from);
     static const uint8_t loopback[16] = {127, 0, 0, 1};
-    assert_false(origin.is_user);
-    assert_memory_equal(origin.address, loopback, sizeof loopback);
+    assert_false(from.is_user);
+    assert_memory_equal(from.address, loopback, sizeof loopback);
     close(pair[0]);
     close(pair[1]);
 }

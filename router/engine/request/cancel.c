@@ -71,24 +71,15 @@ static struct parcel *make_cancel(struct shard *shard, uint64_t target, uint64_t
     return parcel;
 }
 
-static bool make_and_send(struct shard *shard, struct pending *pending, bool source_waits) {
-    if (pending->cancelled && (source_waits || pending->target != shard->remote_link.registrant.connection))
-        return false;
+void cancel_abandoned(struct shard *shard, struct pending *pending) {
+    if (pending->cancelled && pending->target != shard->remote_link.registrant.connection)
+        return;
     struct parcel *parcel = make_cancel(shard, pending->target, pending_hub_id(&shard->pending, pending),
                                         cancel_is_end(shard, pending));
     if (parcel)
-        return cancel_send(shard, pending, parcel, source_waits);
-    drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, 0);
-    return false;
-}
-
-bool cancel_for_source(struct shard *shard, struct pending *pending) {
-    assert(peer_find(shard, pending->source));
-    return make_and_send(shard, pending, true);
-}
-
-void cancel_abandoned(struct shard *shard, struct pending *pending) {
-    make_and_send(shard, pending, false);
+        cancel_send(shard, pending, parcel, false);
+    else
+        drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, 0);
 }
 
 // --- At the target

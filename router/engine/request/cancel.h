@@ -12,9 +12,6 @@
 bool cancel_send(struct shard *shard, struct pending *pending, struct parcel *parcel, bool source_waits);
 // Cancels a request at its target because nobody waits for it any more. The caller ends it.
 void cancel_abandoned(struct shard *shard, struct pending *pending);
-// Cancels a request at its target while its source still waits for the answer. True when the request was taken out of
-// a queue here: no answer comes, and the caller must answer.
-bool cancel_for_source(struct shard *shard, struct pending *pending);
 // Returns whether a cancel ends this request without an answer, as in MCP.
 bool cancel_is_end(struct shard *shard, const struct pending *pending);
 // Takes a request out of the queue of a peer of this shard. Returns false if the request doesn't wait there any more.

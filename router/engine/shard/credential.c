@@ -3,22 +3,22 @@
 #include <assert.h>
 #include <string.h>
 
-uint64_t identity_address_hash(const struct shard *shard, const struct io_peer_address *origin) {
-    uint8_t text[1 + sizeof origin->address] = {origin->is_user};
-    if (origin->is_user)
-        memcpy(text + 1, &origin->user, sizeof origin->user);
+uint64_t identity_address_hash(const struct shard *shard, const struct io_peer_address *from) {
+    uint8_t text[1 + sizeof from->address] = {from->is_user};
+    if (from->is_user)
+        memcpy(text + 1, &from->user, sizeof from->user);
     else
-        memcpy(text + 1, origin->address, sizeof origin->address);
+        memcpy(text + 1, from->address, sizeof from->address);
     return siphash_table(&shard->hub->start_settings.secrets.tables, text, sizeof text);
 }
 
 static void look_where_from(struct shard *shard, struct identity *identity, int socket) {
-    struct io_peer_address origin;
+    struct io_peer_address from;
     assert(socket >= 0);
-    io_read_peer_address(shard->io, socket, &origin);
-    identity->address_hash = identity_address_hash(shard, &origin);
-    identity->has_uid = origin.is_user;
-    identity->uid = origin.user;
+    io_read_peer_address(shard->io, socket, &from);
+    identity->address_hash = identity_address_hash(shard, &from);
+    identity->has_uid = from.is_user;
+    identity->uid = from.user;
 }
 
 // Gives a connection without a credential some time to show one.

@@ -95,7 +95,7 @@ enum { CREDENTIAL_MS = 10000 };
 // Makes the identity of a fresh connection on this socket; -1: no socket. Returns false without memory.
 bool identity_take(struct shard *shard, struct peer_cold *cold, int socket);
 // Returns a hash of where a connection comes from: an address, or a user of this machine.
-uint64_t identity_address_hash(const struct shard *shard, const struct io_peer_address *origin);
+uint64_t identity_address_hash(const struct shard *shard, const struct io_peer_address *from);
 // Begins the time in which the peer must show a credential.
 void identity_wait(struct shard *shard, struct identity *identity);
 // Counts the connection as this user's, until it counts as another user's. An HTTP connection counts as well, though

@@ -66,9 +66,9 @@ uint64_t identity_holder(struct shard *shard, struct peer *peer) {
                     peer->connection_id == shard->remote_link.registrant.connection; // all hubs speak there
     struct peer_cold *cold = is_whole ? NULL : peer_take_cold(shard, peer);
     if (cold && !cold->address_hash) {
-        struct io_peer_address origin;
-        io_read_peer_address(shard->io, peer->connection.socket, &origin);
-        cold->address_hash = identity_address_hash(shard, &origin);
+        struct io_peer_address from;
+        io_read_peer_address(shard->io, peer->connection.socket, &from);
+        cold->address_hash = identity_address_hash(shard, &from);
     }
     return cold ? cold->address_hash : 0;
 }

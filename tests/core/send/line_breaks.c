@@ -116,14 +116,14 @@ static void many_share_one_copy(void **state) {
     for (size_t i = 1; i < sizeof bodies / sizeof *bodies; i++) {
         struct fixture fixture;
         set_up_body(&fixture, bodies[i].body);
-        struct parcel *origin = parcel_forward(&fixture.parcels, &fixture.frame);
-        assert_true(parcel_breaks(origin));
+        struct parcel *original = parcel_forward(&fixture.parcels, &fixture.frame);
+        assert_true(parcel_breaks(original));
         const struct {
             const struct wire *wire;
             const char *expected;
         } receivers[] = {{&wire_sse, bodies[i].lines}, {&wire_lines, bodies[i].spaces}};
         for (size_t which = 0; which < 2; which++) {
-            struct parcel *copy = parcel_broken_for(&fixture.parcels, origin, receivers[which].wire);
+            struct parcel *copy = parcel_broken_for(&fixture.parcels, original, receivers[which].wire);
             for (int turn = 0; turn < 2; turn++) {
                 struct parcel *share = parcel_share(&fixture.parcels, copy);
                 assert_reads_on(share, receivers[which].wire, receivers[which].expected);
@@ -133,7 +133,7 @@ static void many_share_one_copy(void **state) {
             parcel_drop(copy);
         }
         assert_memory_equal(frame_body(&fixture.frame), bodies[i].body, strlen(bodies[i].body));
-        parcel_drop(origin);
+        parcel_drop(original);
         tear_down(&fixture);
     }
 }
@@ -148,8 +148,8 @@ static void a_frame_run_is_copied_once(void **state) {
     set_up(&fixture, frame_run);
     struct span frames = {fixture.frame.at, sizeof frame_run - 1};
     struct span spans[] = {{21, 3}, {24 + 21, 3}, {48 + 21, 4}};
-    struct parcel *origin = parcel_frame_run(&fixture.parcels, fixture.buffer, frames, 3);
-    struct parcel *copy = frame_run_broken_for(&fixture.parcels, origin, &wire_sse, spans, 3);
+    struct parcel *original = parcel_frame_run(&fixture.parcels, fixture.buffer, frames, 3);
+    struct parcel *copy = frame_run_broken_for(&fixture.parcels, original, &wire_sse, spans, 3);
     for (unsigned index = 0; index < 3; index++) {
         struct parcel *share = parcel_share(&fixture.parcels, copy);
         parcel_narrow(share, spans[index]);
@@ -158,7 +158,7 @@ static void a_frame_run_is_copied_once(void **state) {
     }
     copy->shares = 0; // let go three times
     parcel_drop(copy);
-    parcel_drop(origin);
+    parcel_drop(original);
     tear_down(&fixture);
 }
 
@@ -166,12 +166,12 @@ static void without_memory_there_is_no_copy(void **state) {
     (void)state;
     struct fixture fixture;
     set_up_body(&fixture, "{\n}");
-    struct parcel *origin = parcel_forward(&fixture.parcels, &fixture.frame);
+    struct parcel *original = parcel_forward(&fixture.parcels, &fixture.frame);
     fixture.budget.bytes_max = fixture.budget.bytes;
-    assert_null(parcel_broken_for(&fixture.parcels, origin, &wire_sse));
-    assert_null(parcel_broken_for(&fixture.parcels, origin, &wire_lines));
+    assert_null(parcel_broken_for(&fixture.parcels, original, &wire_sse));
+    assert_null(parcel_broken_for(&fixture.parcels, original, &wire_lines));
     fixture.budget.bytes_max = 1 << 24;
-    parcel_drop(origin);
+    parcel_drop(original);
     tear_down(&fixture);
 }
 
@@ -208,8 +208,8 @@ static void a_head_of_its_own_stands_before_the_body(void **state) {
             parcel_create_with_holes(&fixture.parcels, &fixture.frame, &(struct span){2, 1}, 1);
         assert_true(fill(one, "23"));
         assert_true(parcel_set_head(one, head, bytes));
-        struct parcel *origin = parcel_forward(&fixture.parcels, &fixture.frame);
-        struct parcel *copy = parcel_broken_for(&fixture.parcels, origin, &wire_sse);
+        struct parcel *original = parcel_forward(&fixture.parcels, &fixture.frame);
+        struct parcel *copy = parcel_broken_for(&fixture.parcels, original, &wire_sse);
         struct parcel *share = parcel_share(&fixture.parcels, copy);
         assert_true(parcel_set_head(share, head, bytes));
         memset(head, '!', bytes); // the parcels have their own
@@ -222,7 +222,7 @@ static void a_head_of_its_own_stands_before_the_body(void **state) {
         parcel_drop(share);
         copy->shares = 0; // let go
         parcel_drop(copy);
-        parcel_drop(origin);
+        parcel_drop(original);
         tear_down(&fixture);
     }
 }
