@@ -12,7 +12,7 @@
 #include "router/registry/presence.h"
 #include "router/rights/authz.h"
 
-// The strictest level of the agents that live at a connection; without agents that of its session.
+// Returns the strictest level of a connection's agents, or the session's level where there are no agents.
 static enum governance level_of(struct shard *shard, const struct peer *peer) {
     struct registrant *registrant = agents_registrant(&shard->agents, peer->connection_id);
     if (!registrant || list_empty(&registrant->agents))
@@ -33,7 +33,7 @@ static void miss(struct shard *shard, struct peer *peer, enum counter counter, s
     send_missed(shard, peer, count);
 }
 
-// Where an event's body lies in the frame run.
+// Returns where an event's body lies in the frame run.
 static struct span body_of(const struct publication *publication, uint32_t index) {
     assert(index < publication->count);
     uint32_t at = (index ? publication->ends[index - 1] : 0) + publication->heads[index];
@@ -42,13 +42,13 @@ static struct span body_of(const struct publication *publication, uint32_t index
 
 // --- Line breaks
 
-// The same with its line breaks as some receivers want them, made for the first of these.
+// A copy with line breaks as some receivers need them. The first such receiver has it made.
 struct rewritten {
     bool done;
     struct parcel *parcel; // NULL: there was no memory
 };
 
-// A run as written for the receivers of one wire. The first such receiver makes this.
+// A run in the encoding of one wire. The first receiver with that wire has it made.
 struct prepared {
     const struct wire *wire;
     struct parcel *parcel; // NULL: there was no memory
@@ -99,10 +99,10 @@ static struct parcel *break_for(struct shard *shard, struct event_delivery *deli
     return broken;
 }
 
-// Returns the origin for the shares of such receivers. Others have the body as it lies, so that it can't be
-// changed there.
-static struct parcel *origin_for(struct shard *shard, struct event_delivery *delivery,
-                                 const struct wire *wire) {
+// Returns the parcel of which receivers with this wire get shares; NULL without memory. A wire that rewrites line
+// breaks gets a copy, since other receivers read the body where it lies.
+static struct parcel *original_for(struct shard *shard, struct event_delivery *delivery,
+                                   const struct wire *wire) {
     struct rewritten *rewritten = &delivery->rewritten[wire->breaks];
     assert(delivery->copy->parcel);
     if (wire->breaks == BREAKS_PASS || !has_breaks(delivery))
@@ -115,14 +115,15 @@ static struct parcel *origin_for(struct shard *shard, struct event_delivery *del
 
 // --- Parcels of a receiver
 
-// A share of this parcel, of as many events as it has room for; or a share for each, narrowed to that.
+// What one receiver gets of the run: one share with as many events as there is room for, or a share for each event.
 struct view {
-    struct parcel *origin;     // NULL: there is no memory
+    struct parcel *original;   // NULL: there is no memory
     const uint32_t *line_ends; // of the events in it
     bool each;
 };
 
-// The text is one copy for however many receivers; large bodies go to each from where they lie.
+// Returns the run in the encoding of this wire. Its text is one copy for all receivers; large bodies are sent from
+// where they lie.
 static const struct prepared *prepared_for(struct shard *shard, struct event_delivery *delivery,
                                            const struct wire *wire) {
     const struct publication *publication = delivery->copy->publication;
@@ -145,18 +146,18 @@ static struct view view_for(struct shard *shard, struct event_delivery *delivery
     struct parcel *parcel = delivery->copy->parcel;
     assert(parcel && parcel->frames == publication->count);
     if (!publication->ends)
-        return (struct view){origin_for(shard, delivery, wire), &delivery->bytes, false};
+        return (struct view){original_for(shard, delivery, wire), &delivery->bytes, false};
     if (publication->canonical && wire == &wire_framed)
         return (struct view){parcel, publication->ends, false};
     bool large = publication->canonical && delivery->bytes > publication->count * COPY_BYTES_MAX;
     if (large || publication->count == 1)
-        return (struct view){origin_for(shard, delivery, wire), publication->ends, true};
+        return (struct view){original_for(shard, delivery, wire), publication->ends, true};
     const struct prepared *prepared = prepared_for(shard, delivery, wire);
     return (struct view){prepared->parcel, prepared->parcel ? prepared->line_ends : publication->ends, false};
 }
 
-// How many of the events find room in the subscriber's queue, each while what waits before it is under the bound;
-// and how many bytes these are.
+// Returns how many of the events fit the subscriber's queue, and their bytes in *bytes. An event fits while the bytes
+// that wait before the event are under the bound.
 static uint32_t fitting(const struct shard *shard, const struct peer *peer, const struct view *view,
                         uint32_t count, size_t *bytes) {
     size_t each = view->each ? sizeof(struct parcel) : 0; // besides its bytes
@@ -183,18 +184,18 @@ static bool send_share(struct shard *shard, const struct event_delivery *deliver
     return false;
 }
 
-// The first `count` events of a run, each by itself, so that each takes an entry of the queue; how many there
-// was room and memory for.
+// Queues the first `count` events of a run one by one, each as an entry of the queue. Returns for how many there was
+// room and memory.
 static uint32_t send_each(struct shard *shard, const struct event_delivery *delivery, struct peer *peer,
-                          struct parcel *origin, uint32_t count) {
+                          struct parcel *original, uint32_t count) {
     const struct publication *publication = delivery->copy->publication;
     uint32_t sent = 0;
     assert(count <= publication->count);
     for (; sent < count && queue_limit_has_room(shard, peer); sent++) {
-        struct parcel *share = parcel_share(&shard->parcels, origin);
+        struct parcel *share = parcel_share(&shard->parcels, original);
         if (!share)
             break;
-        bool split = origin->breaks == BREAKS_SPLIT;
+        bool split = original->breaks == BREAKS_SPLIT;
         parcel_narrow(share, split ? delivery->bodies[sent] : body_of(publication, sent));
         if (!send_share(shard, delivery, peer, share))
             break;
@@ -202,21 +203,21 @@ static uint32_t send_each(struct shard *shard, const struct event_delivery *deli
     return sent;
 }
 
-// The first `count` events, which have so many bytes; how many there was memory for.
+// Queues the first `count` events, of `bytes` together. Returns for how many there was memory.
 static uint32_t send_first(struct shard *shard, const struct event_delivery *delivery, struct peer *peer,
                            const struct view *view, uint32_t count, size_t bytes) {
     assert(count <= delivery->copy->publication->count);
-    if (!view->origin || !count)
+    if (!view->original || !count)
         return 0;
     if (view->each)
-        return send_each(shard, delivery, peer, view->origin, count);
-    struct parcel *share = parcel_share(&shard->parcels, view->origin);
+        return send_each(shard, delivery, peer, view->original, count);
+    struct parcel *share = parcel_share(&shard->parcels, view->original);
     if (share && count < delivery->copy->publication->count)
         parcel_shorten(share, bytes, count);
     return share && send_share(shard, delivery, peer, share) ? count : 0;
 }
 
-// How many events are in the subscriber's queue now.
+// Offers the events to one subscriber. Returns how many were queued.
 static uint32_t offer(struct shard *shard, struct event_delivery *delivery, struct peer *peer) {
     const struct copy *copy = delivery->copy;
     const struct publication *publication = copy->publication;
@@ -259,7 +260,8 @@ static void offer_to_everybody(struct shard *shard, struct event_delivery *deliv
     }
 }
 
-// A held message is shown to peers that may decide on it, and an agent to those that may see it, but not to its own.
+// Returns whether a peer may receive the event. A held message is shown to peers that may decide on the message. An
+// agent's presence is shown to peers that may see the agent, but not to the agent's own connection.
 static bool may_receive(const struct shard *shard, const struct publication *publication,
                         const struct peer *peer) {
     if (publication->presence)
@@ -271,7 +273,7 @@ static bool may_receive(const struct shard *shard, const struct publication *pub
     return authz_may_decide(shard, peer) && !authz_is_same_approver(source, authz_approver(peer));
 }
 
-// Each subscriber once, however many of its patterns match.
+// Offers the events to each subscriber once, however many of the subscriber's patterns match.
 static void offer_to_matching(struct shard *shard, struct event_delivery *delivery, struct copy *copy) {
     struct topics *topics = &shard->agents.topics;
     const struct publication *publication = copy->publication;
@@ -329,7 +331,7 @@ void audience_find(const struct shard *shard, struct audience *audience) {
             audience->shards[audience->count++] = (uint8_t)index;
 }
 
-// Copies, frame ends and heads, id and name lie one behind the other.
+// Returns the size of a publication: its copies, frame ends and heads, id and name lie one behind the other.
 static size_t bytes_of(const struct event *event, uint32_t copies, uint32_t line_ends) {
     return sizeof(struct publication) + copies * sizeof(struct copy) + 2 * line_ends * sizeof(uint32_t) +
            event->to.id_bytes + event->name_bytes;

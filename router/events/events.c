@@ -18,7 +18,7 @@
 
 // --- The source's shard
 
-// A subscriber gets a notification, whatever the source sent.
+// Makes the parcel of an event. A request becomes a notification: its id is left out. Returns NULL without memory.
 static struct parcel *parcel_of_event(struct shard *shard, const struct message *message) {
     struct parcel *parcel;
     if (message_is_request(message)) {
@@ -73,8 +73,8 @@ static struct parcel *events_parcel_of(struct shard *shard, const struct event *
     return parcel;
 }
 
-// Adds a copy for each shard that has subscribers. Where memory is used up their shard tells them that they
-// missed what is no request; false when it is one.
+// Adds a copy for each shard that has subscribers. Without memory, returns false for a request. A notification then
+// gets a copy without a parcel, and the shard tells its subscribers that they have missed the event.
 static bool make_copies(struct shard *shard, const struct event *event, const struct audience *audience,
                         struct publication *publication) {
     for (uint32_t index = 0; index < audience->count; index++) {
@@ -114,7 +114,8 @@ static void events_answer(struct shard *shard, struct peer *source, const struct
     }
 }
 
-// By the limit by which they were taken: the user may have another one by now.
+// Counts the deliveries of an event for its user, by the limit that was in effect when the event was charged: the user
+// may have another limit by now.
 static void count_fanout(struct shard *shard, const struct user *user, uint64_t fanout, uint32_t expected,
                          uint32_t delivered) {
     const struct account_limits limits = {.fanout = fanout};
@@ -122,7 +123,7 @@ static void count_fanout(struct shard *shard, const struct user *user, uint64_t 
         account_fanout_made(user->account, &limits, io_now(shard->io), expected, delivered);
 }
 
-// One copy has reached whom it could reach; with the last one the publication ends.
+// Adds up what one copy has reached. The last copy ends the publication.
 static void events_report(struct shard *shard, struct copy *copy) {
     struct publication *publication = copy->publication;
     assert(publication->awaited > 0 && connection_shard(publication->source) == shard->index);
@@ -143,8 +144,8 @@ static void events_report(struct shard *shard, struct copy *copy) {
     publication_give(shard, publication);
 }
 
-// The copy of the source's own shard is the last one to be reported, so that nothing ends in the middle.
-// Where there is none, an empty one stands in for it.
+// Sends the copies to their shards. The copy of the source's own shard is reported last, so that the publication
+// doesn't end in the middle; an empty copy stands in where that shard has no subscribers.
 static void send_copies(struct shard *shard, struct publication *publication) {
     struct copy none = {.publication = publication}, *own = &none;
     for (uint32_t index = 0; index < publication->copy_count; index++) {
@@ -163,8 +164,8 @@ static void send_copies(struct shard *shard, struct publication *publication) {
     events_report(shard, own);
 }
 
-// Events, which can be missed, leave half of a mailbox, and of the one by which they come home, to requests:
-// these are refused when it is full.
+// Returns whether a mailbox on the way, or on the way back, is half full of events. The other half is left to requests,
+// which are refused when a mailbox is full, while an event may be missed.
 static bool is_crowded(const struct shard *shard, const struct audience *audience) {
     if (shard->events_out >= MAILBOX_MESSAGES / 2)
         return true;
@@ -174,8 +175,8 @@ static bool is_crowded(const struct shard *shard, const struct audience *audienc
     return false;
 }
 
-// False when the event is a request, and memory is used up or a mailbox is crowded. A notification is missed
-// then, by all its subscribers. Nothing was delivered then.
+// Delivers an event to the subscribers of all shards. Returns false, and delivers nothing, if the event is a request,
+// and memory is used up or a mailbox is crowded. All subscribers miss a notification then.
 static bool fan_out_event(struct shard *shard, struct event *event) {
     struct audience audience;
     audience_find(shard, &audience);
@@ -212,7 +213,7 @@ void events_report_missed(struct shard *shard) {
 
 // Charges the user's fan-out limit for the expected deliveries. Returns false if the event was refused.
 static bool estimate_fanout(struct shard *shard, const struct message *message, struct event *event) {
-    // A message from another hub was counted there
+    // The fan-out of a message from another hub was charged there
     const struct user *user = message->origin ? NULL : identity_user(message->peer);
     if (!user || !users_rights(user)->limits.fanout)
         return true;
@@ -271,7 +272,8 @@ bool events_may_announce(struct shard *shard) {
     return !is_crowded(shard, &audience);
 }
 
-// An event's source may be no peer: the agent's connection, which gets none of it, may be another shard's.
+// Publishes that an agent came or went. The event has no peer as its source: the agent's connection may be another
+// shard's, and gets no copy.
 void events_announce_agent(struct shard *shard, struct presence_change *change, const char *name,
                            const struct text *body) {
     struct event event = {
@@ -286,7 +288,7 @@ void events_announce_agent(struct shard *shard, struct presence_change *change, 
     fan_out_event(shard, &event);
 }
 
-// Events of other hubs' have been lost on their way here, nobody knows which.
+// Tells every subscriber that events of other hubs were lost on their way here. Nobody knows which events.
 static void report_unknown_all(struct shard *shard, uint64_t times) {
     shard->remote_link.events_unknown = times;
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
@@ -339,8 +341,8 @@ static void gather_event(struct shard *shard, const struct message *message, con
         events_publish_run(shard);
 }
 
-// Sends a copy to all other hubs, whoever has subscribed there. A copy that can't go is counted; subscribers
-// here get theirs.
+// Sends a copy to all other hubs, whoever has subscribed there. A copy that can't be sent is counted. Subscribers of
+// this hub get theirs all the same.
 static void events_cross(struct shard *shard, const struct message *message, const char *name,
                          uint32_t name_bytes) {
     struct remote_target to;
@@ -392,7 +394,8 @@ void events_arrived(struct shard *shard, struct mail *mail) {
 
 // --- Presence
 
-// Other hubs get the capabilities whole, since they judge who may see the agent.
+// Appends the data of a presence event. `is_whole`: with all capabilities, for other hubs, which judge who may see the
+// agent.
 static void put_data(struct text *body, const struct presence_change *change, bool is_whole) {
     const struct capabilities *capabilities = change->capabilities;
     bool registered = change->reason == PRESENCE_REGISTERED;
@@ -423,7 +426,7 @@ static void put_event(struct text *body, const struct presence_change *change, c
     text_deinit(&data);
 }
 
-// Subscribers to events of this name are told that they have missed so many.
+// Tells subscribers to events of this name that they have missed `count` events.
 static void miss(struct shard *shard, const char *name, uint32_t count) {
     const struct event event = {
         .source = connection_id_make(shard->index, 0, 0),
@@ -448,7 +451,7 @@ static void publish_here(struct shard *shard, struct presence_change *change, co
     text_deinit(&body);
 }
 
-// Hubs tell of their own agents, and of those alone that can be reached from elsewhere.
+// Tells other hubs that an agent of this hub came or went. Agents that other hubs can't reach aren't told of.
 static void publish_remote(struct shard *shard, const struct presence_change *change, const char *name) {
     struct text data;
     assert(!change->hub.bytes && !change->local_only);

@@ -66,7 +66,8 @@ static void drop(struct shard *shard, struct parcel *parcel, enum counter counte
     send_release(shard, parcel);
 }
 
-// At the shard of whoever asked. Only the target of a request reports its progress.
+// Delivers a report to the source of the request, on the source's shard. A report of any peer but the request's target
+// is dropped.
 static void progress_deliver(struct shard *shard, uint64_t hub_id, enum pending_token kind, uint64_t from,
                              struct parcel *parcel) {
     assert(hub_id_shard(hub_id) == shard->index && kind < TOKENS_COUNT);

@@ -9,8 +9,9 @@
 
 #define MS_NS UINT64_C(1000000)
 
-// A request with a token whose source says nothing of time has as much again with each progress, where the hub is
-// told so. The time that another hub leaves a request is no time that its source has given.
+// Returns whether each report of progress gives the request its whole time again, which the hub's settings allow. The
+// request must have a token, and its source must have given no time. The time that another hub leaves a request isn't
+// given by its source.
 static bool extends(const struct shard *shard, const struct directives *directives, bool has_token) {
     return shard->settings->progress_extends && has_token &&
            (!directives->has_timeout || directives->timeout_is_left);

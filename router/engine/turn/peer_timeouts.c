@@ -8,7 +8,7 @@
 #include "router/engine/turn/read_fairness.h"
 #include "router/rights/authn.h"
 
-// A body that goes on arriving at 1 KiB a second or more may take as long as it likes.
+// Returns whether a body goes on arriving at 1 KiB a second or more. Such a body has no limit of time.
 static bool arrives(const struct shard *shard, const struct peer *peer) {
     assert(peer->partial_checked <= peer->partial_bytes);
     uint64_t window_ms = shard_limits(shard)->frame_timeout_ns / 1000000;
@@ -37,7 +37,8 @@ static void frame_expired(struct shard *shard, struct peer *peer) {
         cut_off(shard, peer, COUNT_CLOSED_SLOW_SENDER);
 }
 
-// A send that lasts doesn't show what the peer takes of it, so the kernel is asked.
+// Returns whether the time of a peer is over that has nothing unfinished. While a send lasts, only the kernel knows what
+// the peer has taken, so the kernel is asked.
 static bool is_idle(struct shard *shard, struct peer *peer) {
     if (peer->connection.send_op)
         slow_reader_poll(shard, peer);

@@ -44,8 +44,8 @@ static bool is_slow(const struct shard *shard, const struct peer *peer, size_t b
            still_ms(shard, peer) >= SLOW_READER_MS && connection_waiting(&peer->connection) >= bytes_min;
 }
 
-// Compares two slow peers. Times within a factor of two are alike: a target that only just fell behind may
-// have more in its queue than a source that never reads.
+// Returns whether a slow peer is slower than another one. Times within a factor of two are alike: a target that only
+// just fell behind may have more in its queue than a source that never reads.
 static bool is_slower(const struct shard *shard, const struct peer *peer, const struct peer *other) {
     assert(still_ms(shard, peer) && still_ms(shard, other)); // SLOW_READER_MS at least
     int longer = __builtin_clzll(still_ms(shard, other)) - __builtin_clzll(still_ms(shard, peer));
@@ -79,7 +79,7 @@ static struct peer *largest_waiting(const struct shard *shard, uint32_t wait_ms)
     return largest;
 }
 
-// Closes a reader that is slow, or a source whose exchanges hold much for long; whether there was one.
+// Closes a reader that is slow, or a source whose exchanges hold much for long. Returns whether there was one.
 static bool close_holder(struct shard *shard, size_t bytes_min) {
     uint64_t now_ms = shard_now_ms(shard), since_ms = now_ms > WAIT_MS ? now_ms - WAIT_MS : 0;
     struct peer *slow = slowest(shard, bytes_min);
@@ -101,7 +101,7 @@ static bool was_relieved(const struct shard *shard) {
 
 // --- Slow senders
 
-// Whether a large frame has waited long, here or on another shard.
+// Returns whether a large frame has waited long, here or on another shard.
 static bool somebody_waits(struct shard *shard) {
     uint64_t now_ms = shard_now_ms(shard);
     if (largest_waiting(shard, WAIT_MS))
@@ -109,13 +109,13 @@ static bool somebody_waits(struct shard *shard) {
     return now_ms < atomic_load_explicit(&shard->hub->waiting_ms, memory_order_relaxed) + NEWS_MS;
 }
 
-// For how long a peer has had the room for its frame.
+// Returns for how long a peer has had the room for its frame.
 static uint32_t had_room_ms(const struct shard *shard, const struct peer *peer) {
     assert(peer->partial);
     return shard_since(shard, peer->partial_ms);
 }
 
-// How long a frame takes in all at the pace at which it has come since it has room; 0 where that can't be
+// Returns how long a frame takes in all, at the pace at which its bytes have come since it got room. 0: that can't be
 // told yet.
 static uint64_t pace_ms(const struct shard *shard, const struct peer *peer) {
     const struct unit *unit = &peer->unit;
@@ -140,8 +140,8 @@ static uint64_t doublings(uint64_t number) {
     return 64 - (uint64_t)__builtin_clzll(number);
 }
 
-// Paces within a factor of two are alike: senders that share a link have such paces, and if any of them went,
-// none might ever come to an end. Among these the frame with the fewest bytes so far is considered.
+// Considers a sender of a large frame. Ranks by slowness, to a power of two, then by how few bytes have come. Senders
+// that share a link have such paces, and if each of them might be closed in turn, no frame might ever end.
 static void consider_large(struct slow_senders *slow, struct peer *peer, uint64_t pace) {
     assert(peer->state == PEER_OPEN && pace > 0);
     uint64_t rank = doublings(pace) << 32 | (UINT32_MAX - peer->partial_bytes);
@@ -294,7 +294,7 @@ static void shrink_later(struct shard *shard) {
     wheel_arm(&shard->wheel, &shard->shrink_timer, shard_now_ms(shard) + SHRINK_PAUSE_MS);
 }
 
-// Memory of a burst is kept for a second, so that the next burst finds it, and then given back. The allocator keeps
+// Gives the memory of a burst back, which is kept for a second so that the next burst finds it. The allocator keeps
 // returned memory for a moment, so one more look follows the last one that gave memory back.
 void pressure_shrink(struct shard *shard) {
     assert(!timer_armed(&shard->shrink_timer));

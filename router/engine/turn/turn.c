@@ -61,8 +61,8 @@ static void give_notice(const struct shard *shard, enum hub_notice notice) {
         settings->notice(settings->read_context, notice);
 }
 
-// The new settings hold for the rest of this turn, too: a peer that has seen the hub say so may have sent
-// something since.
+// Takes the new settings, which hold for the rest of this turn, too: a peer that was told of the reload may have sent a
+// message since.
 static void turn_read_again(struct shard *shard) {
     give_notice(shard, HUB_RELOADS);
     journal_reopen(shard);
@@ -227,8 +227,8 @@ static bool has_work(struct shard *shard) {
                shard->remote_link.events_unknown;
 }
 
-// Hands all that was noted to the kernel and waits. First says that this shard sleeps, then looks once more
-// for work: whoever makes some later sees that the shard sleeps.
+// Submits all entries to the kernel, and waits. First notes that this shard sleeps, then looks once more for work: a
+// shard that posts later sees that this one sleeps.
 static void submit_and_wait(struct shard *shard) {
     uint64_t deadline = deadline_ns(shard);
     assert(!shard->teardown && !shard->event_run.count && !atomic_load(&shard->asleep) &&
@@ -241,9 +241,9 @@ static void submit_and_wait(struct shard *shard) {
     atomic_store_explicit(&shard->asleep, false, memory_order_relaxed);
 }
 
-// Arrivals that come while a turn reads go out with those before: fewer sends, each with more. Mail that was
-// posted before them is read before them, as between two turns: a peer that another shard has answered may
-// ask at once for the consequences.
+// Collects arrivals that have come while the turn was reading, for the same turn. They go out with those before: fewer sends, each with more.
+// Mail that was posted before them is read before them, as between two turns: a peer that another shard has answered
+// may ask at once for the consequences. Returns whether there were arrivals.
 static bool look_again(struct shard *shard, unsigned looks) {
     assert(!shard->teardown && !shard->event_run.count);
     if (looks == LOOKS_AGAIN_MAX || !io_has_arrivals(shard->io))

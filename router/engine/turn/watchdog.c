@@ -14,7 +14,7 @@ void watchdog_begin(struct shard *shard) {
         arm(shard);
 }
 
-// Whether each shard has taken a turn since the last look; notes how many there were.
+// Returns whether each shard has taken a turn since the last look, and notes the turns for the next look.
 static bool all_have_turned(struct shard *shard) {
     const struct hub *hub = shard->hub;
     bool all = true;
