@@ -37,8 +37,8 @@ static void frame_expired(struct shard *shard, struct peer *peer) {
         cut_off(shard, peer, COUNT_CLOSED_SLOW_SENDER);
 }
 
-// Returns whether the time of a peer is over that has nothing unfinished. While a send lasts, only the kernel knows what
-// the peer has taken, so the kernel is asked.
+// Returns whether the time of a peer is over that has nothing unfinished. While a send lasts, only the kernel knows
+// what the peer has taken, so the kernel is asked.
 static bool is_idle(struct shard *shard, struct peer *peer) {
     if (peer->connection.send_op)
         slow_reader_poll(shard, peer);

@@ -241,9 +241,9 @@ static void submit_and_wait(struct shard *shard) {
     atomic_store_explicit(&shard->asleep, false, memory_order_relaxed);
 }
 
-// Collects arrivals that have come while the turn was reading, for the same turn. They go out with those before: fewer sends, each with more.
-// Mail that was posted before them is read before them, as between two turns: a peer that another shard has answered
-// may ask at once for the consequences. Returns whether there were arrivals.
+// Collects arrivals that have come while the turn was reading, for the same turn. They go out with those before: fewer
+// sends, each with more. Mail that was posted before them is read before them, as between two turns: a peer that
+// another shard has answered may ask at once for the consequences. Returns whether there were arrivals.
 static bool look_again(struct shard *shard, unsigned looks) {
     assert(!shard->teardown && !shard->event_run.count);
     if (looks == LOOKS_AGAIN_MAX || !io_has_arrivals(shard->io))
@@ -270,10 +270,9 @@ static void take_steps(struct shard *shard, void (*const *steps)(struct shard *s
     }
 }
 
-bool turn_take(struct shard *shard) {
-    submit_and_wait(shard);
-    users_judge_by(
-        shard->settings->users); // a thread may have several shards, which have had their turns meanwhile
+// Takes up settings and clocks for this turn. A thread may have several shards, which have had their turns meanwhile.
+static void begin_turn(struct shard *shard) {
+    users_judge_by(shard->settings->users);
     follow_settings(shard);
     stats_count(&shard->stats, COUNT_TURNS);
     stats_set(&shard->stats, COUNT_KERNEL_ENTRIES, io_entries(shard->io));
@@ -282,12 +281,21 @@ bool turn_take(struct shard *shard) {
     feature_turn_begins(shard);
     tls_receive_resume_handshakes(shard);
     peer_teardown_carry_out(shard);
+}
+
+// Reads what the kernel has for the shard: events, and then arrivals that had to wait, in turns of their peers.
+static void read_arrivals(struct shard *shard) {
     read_fairness_begin(shard);
     take_events(shard);
     while (read_fairness_serve_next(shard))
         peer_teardown_carry_out(shard);
     read_fairness_update_buffers(shard);
-    enum hub_phase phase = hub_phase(shard->hub); // before the mail, which was posted before this phase began
+}
+
+// Handles mail of other shards and timers, and goes on with what takes several turns. The phase is read before the
+// mail, which was posted before a later phase began.
+static void handle_mail_and_timers(struct shard *shard) {
+    enum hub_phase phase = hub_phase(shard->hub);
     inbox_read(shard);
     if (shard->review_due)
         rights_review_all(shard);
@@ -303,7 +311,12 @@ bool turn_take(struct shard *shard) {
     events_follow(shard);
     peer_teardown_carry_out(shard);
     take_steps(shard, shard->features->turn_ends);
-    account_leases_empty(&shard->account_leases); // before anybody can know what has come of the turn
+}
+
+// Sends what the turn has queued, and then takes care that there is memory for the next arrivals. The leases of
+// accounts end before the sends: nobody may know the turn's outcome earlier than the accounts.
+static void send_and_relieve(struct shard *shard) {
+    account_leases_empty(&shard->account_leases);
     send_flush_all(shard);
     peer_teardown_carry_out(shard);
     pressure_relieve(shard);
@@ -311,14 +324,28 @@ bool turn_take(struct shard *shard) {
     receive_resume(shard);
     peer_teardown_carry_out(shard);
     peer_teardown_reap(shard);
+}
+
+// Writes the journal, publishes the shard's numbers and posts its mail. A user may be freed before the next turn, so no
+// lease stays. The drain is reported last: the next phase begins behind what was posted in this one.
+static void end_turn(struct shard *shard) {
     journal_turn(shard);
     if (shard->settings->users)
         identity_publish(shard);
-    account_leases_empty(&shard->account_leases); // a user may be freed before the next turn
+    account_leases_empty(&shard->account_leases);
     stats_gauge(&shard->stats, GAUGE_PENDING, shard->pending.count);
     stats_gauge(&shard->stats, GAUGE_BUFFERS, shard->buffers.made);
     post_publish(shard);
-    drain_report(shard); // not sooner: the next phase begins behind what was posted in this one
+    drain_report(shard);
+}
+
+bool turn_take(struct shard *shard) {
+    submit_and_wait(shard);
+    begin_turn(shard);
+    read_arrivals(shard);
+    handle_mail_and_timers(shard);
+    send_and_relieve(shard);
+    end_turn(shard);
     bool over = is_over(shard);
     assert(!over || (!shard->peers.count && !shard->orders_out && !shard->entries_out && !shard->events_out));
     if (over)
