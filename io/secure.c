@@ -109,7 +109,7 @@ void secure_greet(struct secure *secure, const char *server) {
 void secure_send(struct secure *secure, const void *bytes, size_t count) {
     bool said = secure->sealing ? send_op_copy(secure->sealing, secure->stage, bytes, count)
                                 : append(secure, &secure->output, &secure->output_bytes, bytes, count,
-                                         SECURE_SAID_BYTES_MAX);
+                                         SECURE_OUTPUT_BYTES_MAX);
     if (!said)
         break_off(secure, true);
 }
@@ -149,7 +149,7 @@ void secure_put_off(struct secure *secure) {
     if (!secure->arrival)
         return;
     if (secure->input.count && !append(secure, &secure->deferred, &secure->deferred_bytes,
-                                       secure->input.bytes, secure->input.count, SECURE_HEARD_BYTES_MAX))
+                                       secure->input.bytes, secure->input.count, SECURE_DEFERRED_BYTES_MAX))
         break_off(secure, true);
     buffer_drop(secure->arrival);
     secure->arrival = NULL;

@@ -14,8 +14,8 @@
 // waits, too: a record is opened as a whole, since plaintext may be used only after the tag has been verified.
 
 enum {
-    SAID_BYTES_MAX = 1 << 14,
-    PROTECTED_BYTES_MAX = SAID_BYTES_MAX + 256,
+    PLAINTEXT_BYTES_MAX = 1 << 14,
+    PROTECTED_BYTES_MAX = PLAINTEXT_BYTES_MAX + 256,
     HANDSHAKE_HEAD_BYTES = 4,
     UPDATE_BYTES = 5, // length of a KeyUpdate
     UPDATE_MESSAGE = 24,
@@ -167,7 +167,7 @@ static enum secure_result open_record(struct tls_records *records, struct secure
     uint8_t type;
     if (!tls_keys_open_record(&records->in, record, padded, to, &type))
         return object(records, secure, ALERT_BAD_RECORD_MAC);
-    bool too_long = padded > SAID_BYTES_MAX; // padding counts
+    bool too_long = padded > PLAINTEXT_BYTES_MAX; // padding counts
     for (; type == 0 && padded > 0; padded--)
         type = to[padded - 1];
     if (too_long || padded > secure->record_bytes_max)

@@ -43,13 +43,13 @@ static struct span body_of(const struct publication *publication, uint32_t index
 // --- Line breaks
 
 // A copy with line breaks as some receivers need them. The first such receiver has it made.
-struct rewritten {
+struct line_break_copy {
     bool done;
     struct parcel *parcel; // NULL: there was no memory
 };
 
 // A run in the encoding of one wire. The first receiver with that wire has it made.
-struct prepared {
+struct encoded_run {
     const struct wire *wire;
     struct parcel *parcel; // NULL: there was no memory
     uint32_t line_ends[EVENT_RUN_MAX];
@@ -57,16 +57,16 @@ struct prepared {
 
 // The delivery of one event, or run, on a shard.
 struct event_delivery {
-    const struct copy *copy;
+    const struct publication_copy *copy;
     bool looked, breaks; // whether the body was searched for line breaks, and has some
-    struct rewritten rewritten[BREAKS_KINDS];
+    struct line_break_copy line_break_copies[BREAKS_KINDS];
     struct span *bodies; // [count] the events of a run in the copy without line breaks
-    struct prepared *prepared;
-    unsigned prepared_count;
+    struct encoded_run *encoded;
+    unsigned encoded_count;
     uint32_t bytes; // of the parcel
 };
 
-static bool find_breaks(const struct copy *copy) {
+static bool find_breaks(const struct publication_copy *copy) {
     const struct publication *publication = copy->publication;
     if (!publication->ends)
         return parcel_breaks(copy->parcel);
@@ -103,20 +103,20 @@ static struct parcel *break_for(struct shard *shard, struct event_delivery *deli
 // breaks gets a copy, since other receivers read the body where it lies.
 static struct parcel *original_for(struct shard *shard, struct event_delivery *delivery,
                                    const struct wire *wire) {
-    struct rewritten *rewritten = &delivery->rewritten[wire->breaks];
+    struct line_break_copy *broken = &delivery->line_break_copies[wire->breaks];
     assert(delivery->copy->parcel);
     if (wire->breaks == BREAKS_PASS || !has_breaks(delivery))
         return delivery->copy->parcel;
-    if (!rewritten->done)
-        rewritten->parcel = break_for(shard, delivery, wire);
-    rewritten->done = true;
-    return rewritten->parcel;
+    if (!broken->done)
+        broken->parcel = break_for(shard, delivery, wire);
+    broken->done = true;
+    return broken->parcel;
 }
 
 // --- Parcels of a receiver
 
 // What one receiver gets of the run: one share with as many events as there is room for, or a share for each event.
-struct view {
+struct receiver_shares {
     struct parcel *original;   // NULL: there is no memory
     const uint32_t *line_ends; // of the events in it
     bool each;
@@ -124,52 +124,54 @@ struct view {
 
 // Returns the run in the encoding of this wire. Its text is one copy for all receivers; large bodies are sent from
 // where they lie.
-static const struct prepared *prepared_for(struct shard *shard, struct event_delivery *delivery,
-                                           const struct wire *wire) {
+static const struct encoded_run *encoded_run_for(struct shard *shard, struct event_delivery *delivery,
+                                                 const struct wire *wire) {
     const struct publication *publication = delivery->copy->publication;
     struct span bodies[EVENT_RUN_MAX];
-    for (unsigned index = 0; index < delivery->prepared_count; index++)
-        if (delivery->prepared[index].wire == wire)
-            return &delivery->prepared[index];
-    assert(delivery->prepared_count < WIRES_COUNT && publication->count <= EVENT_RUN_MAX);
-    struct prepared *prepared = &delivery->prepared[delivery->prepared_count++];
+    for (unsigned index = 0; index < delivery->encoded_count; index++)
+        if (delivery->encoded[index].wire == wire)
+            return &delivery->encoded[index];
+    assert(delivery->encoded_count < WIRES_COUNT && publication->count <= EVENT_RUN_MAX);
+    struct encoded_run *encoded = &delivery->encoded[delivery->encoded_count++];
     for (uint32_t index = 0; index < publication->count; index++)
         bodies[index] = body_of(publication, index);
-    prepared->wire = wire;
-    prepared->parcel = frame_run_encode(&shard->parcels, delivery->copy->parcel, wire, bodies,
-                                        prepared->line_ends, publication->count);
-    return prepared;
+    encoded->wire = wire;
+    encoded->parcel = frame_run_encode(&shard->parcels, delivery->copy->parcel, wire, bodies,
+                                       encoded->line_ends, publication->count);
+    return encoded;
 }
 
-static struct view view_for(struct shard *shard, struct event_delivery *delivery, const struct wire *wire) {
+static struct receiver_shares shares_for(struct shard *shard, struct event_delivery *delivery,
+                                         const struct wire *wire) {
     const struct publication *publication = delivery->copy->publication;
     struct parcel *parcel = delivery->copy->parcel;
     assert(parcel && parcel->frames == publication->count);
     if (!publication->ends)
-        return (struct view){original_for(shard, delivery, wire), &delivery->bytes, false};
+        return (struct receiver_shares){original_for(shard, delivery, wire), &delivery->bytes, false};
     if (publication->canonical && wire == &wire_framed)
-        return (struct view){parcel, publication->ends, false};
+        return (struct receiver_shares){parcel, publication->ends, false};
     bool large = publication->canonical && delivery->bytes > publication->count * COPY_BYTES_MAX;
     if (large || publication->count == 1)
-        return (struct view){original_for(shard, delivery, wire), publication->ends, true};
-    const struct prepared *prepared = prepared_for(shard, delivery, wire);
-    return (struct view){prepared->parcel, prepared->parcel ? prepared->line_ends : publication->ends, false};
+        return (struct receiver_shares){original_for(shard, delivery, wire), publication->ends, true};
+    const struct encoded_run *encoded = encoded_run_for(shard, delivery, wire);
+    return (struct receiver_shares){encoded->parcel, encoded->parcel ? encoded->line_ends : publication->ends,
+                                    false};
 }
 
 // Returns how many of the events fit the subscriber's queue, and their bytes in *bytes. An event fits while the bytes
 // that wait before the event are under the bound.
-static uint32_t fitting(const struct shard *shard, const struct peer *peer, const struct view *view,
-                        uint32_t count, size_t *bytes) {
-    size_t each = view->each ? sizeof(struct parcel) : 0; // besides its bytes
+static uint32_t fitting(const struct shard *shard, const struct peer *peer,
+                        const struct receiver_shares *shares, uint32_t count, size_t *bytes) {
+    size_t each = shares->each ? sizeof(struct parcel) : 0; // besides its bytes
     size_t waiting = outbox_footprint(&peer->connection.outbox), max = shard_limits(shard)->queue_bytes_max;
     uint32_t fit = 0;
     assert(count > 0);
-    *bytes = view->line_ends[count - 1];
+    *bytes = shares->line_ends[count - 1];
     if (waiting + *bytes + count * each < max) // as nearly always
         return count;
     *bytes = 0;
     for (; fit < count && waiting + *bytes + fit * each < max; fit++)
-        *bytes = view->line_ends[fit];
+        *bytes = shares->line_ends[fit];
     return fit;
 }
 
@@ -205,13 +207,13 @@ static uint32_t send_each(struct shard *shard, const struct event_delivery *deli
 
 // Queues the first `count` events, of `bytes` together. Returns for how many there was memory.
 static uint32_t send_first(struct shard *shard, const struct event_delivery *delivery, struct peer *peer,
-                           const struct view *view, uint32_t count, size_t bytes) {
+                           const struct receiver_shares *shares, uint32_t count, size_t bytes) {
     assert(count <= delivery->copy->publication->count);
-    if (!view->original || !count)
+    if (!shares->original || !count)
         return 0;
-    if (view->each)
-        return send_each(shard, delivery, peer, view->original, count);
-    struct parcel *share = parcel_share(&shard->parcels, view->original);
+    if (shares->each)
+        return send_each(shard, delivery, peer, shares->original, count);
+    struct parcel *share = parcel_share(&shard->parcels, shares->original);
     if (share && count < delivery->copy->publication->count)
         parcel_shorten(share, bytes, count);
     return share && send_share(shard, delivery, peer, share) ? count : 0;
@@ -219,7 +221,7 @@ static uint32_t send_first(struct shard *shard, const struct event_delivery *del
 
 // Offers the events to one subscriber. Returns how many were queued.
 static uint32_t offer(struct shard *shard, struct event_delivery *delivery, struct peer *peer) {
-    const struct copy *copy = delivery->copy;
+    const struct publication_copy *copy = delivery->copy;
     const struct publication *publication = copy->publication;
     size_t all = delivery->bytes, bytes;
     if (peer_is_unreachable(peer)) {
@@ -234,10 +236,10 @@ static uint32_t offer(struct shard *shard, struct event_delivery *delivery, stru
         miss(shard, peer, publication->missed_as, 0, publication->count);
         return 0;
     }
-    struct view view = view_for(shard, delivery, peer->transport->codec.wire);
-    all = view.line_ends[publication->count - 1];
-    uint32_t count = fitting(shard, peer, &view, publication->count, &bytes);
-    uint32_t sent = send_first(shard, delivery, peer, &view, count, bytes);
+    struct receiver_shares shares = shares_for(shard, delivery, peer->transport->codec.wire);
+    all = shares.line_ends[publication->count - 1];
+    uint32_t count = fitting(shard, peer, &shares, publication->count, &bytes);
+    uint32_t sent = send_first(shard, delivery, peer, &shares, count, bytes);
     assert(sent <= count && count <= publication->count);
     stats_add(&shard->stats, COUNT_EVENTS_DELIVERED, sent);
     bool full = sent && sent < count && !queue_limit_has_room(shard, peer);
@@ -246,13 +248,14 @@ static uint32_t offer(struct shard *shard, struct event_delivery *delivery, stru
     return sent;
 }
 
-static void offer_to(struct shard *shard, struct event_delivery *delivery, struct copy *copy,
+static void offer_to(struct shard *shard, struct event_delivery *delivery, struct publication_copy *copy,
                      struct peer *peer) {
     copy->subscribers++;
     copy->delivered += offer(shard, delivery, peer);
 }
 
-static void offer_to_everybody(struct shard *shard, struct event_delivery *delivery, struct copy *copy) {
+static void offer_to_everybody(struct shard *shard, struct event_delivery *delivery,
+                               struct publication_copy *copy) {
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
         if (peer && peer->subscriber.count)
@@ -274,7 +277,8 @@ static bool may_receive(const struct shard *shard, const struct publication *pub
 }
 
 // Offers the events to each subscriber once, however many of the subscriber's patterns match.
-static void offer_to_matching(struct shard *shard, struct event_delivery *delivery, struct copy *copy) {
+static void offer_to_matching(struct shard *shard, struct event_delivery *delivery,
+                              struct publication_copy *copy) {
     struct topics *topics = &shard->agents.topics;
     const struct publication *publication = copy->publication;
     struct topic *matches[TOPICS_MATCH_MAX];
@@ -298,11 +302,11 @@ static void offer_to_matching(struct shard *shard, struct event_delivery *delive
     }
 }
 
-void event_fanout_to_all(struct shard *shard, struct copy *copy) {
+void event_fanout_to_all(struct shard *shard, struct publication_copy *copy) {
     struct span bodies[EVENT_RUN_MAX];
-    struct prepared prepared[WIRES_COUNT];
+    struct encoded_run encoded[WIRES_COUNT];
     uint32_t bytes = copy->parcel ? (uint32_t)copy->parcel->bytes : 0;
-    struct event_delivery delivery = {.copy = copy, .bodies = bodies, .prepared = prepared, .bytes = bytes};
+    struct event_delivery delivery = {.copy = copy, .bodies = bodies, .encoded = encoded, .bytes = bytes};
     assert(copy->shard == shard->index && copy->subscribers == 0 && copy->delivered == 0);
     if (copy->publication->any_name)
         offer_to_everybody(shard, &delivery, copy);
@@ -313,11 +317,11 @@ void event_fanout_to_all(struct shard *shard, struct copy *copy) {
         shard->read_fairness.had_fanout = true;
     }
     for (unsigned kind = 0; kind < BREAKS_KINDS; kind++)
-        if (delivery.rewritten[kind].parcel)
-            send_release(shard, delivery.rewritten[kind].parcel);
-    for (unsigned index = 0; index < delivery.prepared_count; index++)
-        if (prepared[index].parcel)
-            send_release(shard, prepared[index].parcel);
+        if (delivery.line_break_copies[kind].parcel)
+            send_release(shard, delivery.line_break_copies[kind].parcel);
+    for (unsigned index = 0; index < delivery.encoded_count; index++)
+        if (encoded[index].parcel)
+            send_release(shard, encoded[index].parcel);
     if (copy->parcel)
         send_release(shard, copy->parcel);
 }
@@ -333,8 +337,8 @@ void audience_find(const struct shard *shard, struct audience *audience) {
 
 // Returns the size of a publication: its copies, frame ends and heads, id and name lie one behind the other.
 static size_t bytes_of(const struct event *event, uint32_t copies, uint32_t line_ends) {
-    return sizeof(struct publication) + copies * sizeof(struct copy) + 2 * line_ends * sizeof(uint32_t) +
-           event->to.id_bytes + event->name_bytes;
+    return sizeof(struct publication) + copies * sizeof(struct publication_copy) +
+           2 * line_ends * sizeof(uint32_t) + event->to.id_bytes + event->name_bytes;
 }
 
 static void init(struct publication *publication, const struct event *event, uint32_t copies,
@@ -425,7 +429,7 @@ void publication_give(struct shard *shard, struct publication *publication) {
 void publication_add(struct publication *publication, uint32_t shard, struct parcel *parcel) {
     assert(shard < SHARDS_MAX && publication->copy_count <= shard && publication->awaited == 0);
     publication->copies[publication->copy_count++] =
-        (struct copy){.publication = publication, .parcel = parcel, .shard = shard};
+        (struct publication_copy){.publication = publication, .parcel = parcel, .shard = shard};
 }
 
 // --- Missed events

@@ -8,7 +8,7 @@
 // Queues the copy's event once for each subscriber of its name but the source. Counts the subscribers in the copy, and
 // releases the parcel. A subscriber without room misses the event (events.h). All receivers share the body. For
 // receivers of lines, one copy of a body with line breaks is made for all of them.
-void event_fanout_to_all(struct shard *shard, struct copy *copy);
+void event_fanout_to_all(struct shard *shard, struct publication_copy *copy);
 
 // --- Publications
 //

@@ -124,7 +124,7 @@ static void count_fanout(struct shard *shard, const struct user *user, uint64_t 
 }
 
 // Adds up what one copy has reached. The last copy ends the publication.
-static void events_report(struct shard *shard, struct copy *copy) {
+static void events_report(struct shard *shard, struct publication_copy *copy) {
     struct publication *publication = copy->publication;
     assert(publication->awaited > 0 && connection_shard(publication->source) == shard->index);
     assert(copy->delivered <= (uint64_t)copy->subscribers * publication->count);
@@ -147,9 +147,9 @@ static void events_report(struct shard *shard, struct copy *copy) {
 // Sends the copies to their shards. The copy of the source's own shard is reported last, so that the publication
 // doesn't end in the middle; an empty copy stands in where that shard has no subscribers.
 static void send_copies(struct shard *shard, struct publication *publication) {
-    struct copy none = {.publication = publication}, *own = &none;
+    struct publication_copy none = {.publication = publication}, *own = &none;
     for (uint32_t index = 0; index < publication->copy_count; index++) {
-        struct copy *copy = &publication->copies[index];
+        struct publication_copy *copy = &publication->copies[index];
         assert(copy->publication == publication);
         if (copy->shard == shard->index) {
             own = copy;
@@ -378,13 +378,13 @@ bool events_may_publish(struct shard *shard, const struct message *message) {
 
 void events_returned(struct shard *shard, struct mail *mail) {
     assert(mail->kind == MAIL_EVENT_ACK);
-    events_report(shard, list_entry(mail, struct copy, mail));
+    events_report(shard, list_entry(mail, struct publication_copy, mail));
 }
 
 // --- Another shard
 
 void events_arrived(struct shard *shard, struct mail *mail) {
-    struct copy *copy = list_entry(mail, struct copy, mail);
+    struct publication_copy *copy = list_entry(mail, struct publication_copy, mail);
     uint32_t home = connection_shard(copy->publication->source);
     assert(mail->kind == MAIL_EVENT && copy->shard == shard->index && home != shard->index);
     event_fanout_to_all(shard, copy);

@@ -14,7 +14,6 @@
 
 struct address;
 struct agent;
-struct copy;
 struct registrant;
 struct hub_settings;
 struct io_event;

@@ -17,7 +17,7 @@ struct observation;
 struct user;
 
 // The part of a publication for one shard.
-struct copy {
+struct publication_copy {
     struct mail mail;
     struct publication *publication;
     // The origin of the subscribers' parcels; NULL: there was no memory, and the subscribers miss the event
@@ -58,5 +58,5 @@ struct publication {
     bool canonical;  // the frames may go to receivers of frames unchanged
     uint32_t name_bytes;
     char *name; // of the event; in the memory behind the id
-    struct copy copies[];
+    struct publication_copy copies[];
 };
