@@ -231,10 +231,10 @@ static struct send_op *gather(const struct connection *connection, struct outbox
 static void note_lag(struct connection *connection, const struct outbox *outbox, bool ahead, struct io *io,
                      const struct sender *sender) {
     connection->lag = lag_after(connection->lag, outbox->bytes, sender->bounds->lagging_bytes) & 3;
-    bool hurries = connection->lag == LAG_SENDS && (connection->limits_backlog || ahead);
-    if (hurries != connection->limits_backlog)
-        io_limit_backlog(io, connection->out, hurries ? sender->bounds->lagging_backlog_bytes : 0);
-    connection->limits_backlog = hurries;
+    bool limits = connection->lag == LAG_SENDS && (connection->limits_backlog || ahead);
+    if (limits != connection->limits_backlog)
+        io_limit_backlog(io, connection->out, limits ? sender->bounds->lagging_backlog_bytes : 0);
+    connection->limits_backlog = limits;
 }
 
 static bool seal(struct connection *connection, struct sender *sender) {

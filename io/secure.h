@@ -21,8 +21,8 @@ enum {
     SECURE_RECORD_BYTES_MAX = 16 * 1024,                     // plaintext of a record
     SECURE_SEALED_BYTES_MAX = SECURE_RECORD_BYTES_MAX + 512, // a whole record
     SECURE_AHEAD_BYTES_MAX = 128 * 1024,                     // sealed bytes that the socket hasn't taken
-    SECURE_OUTPUT_BYTES_MAX = 64 * 1024,                       // the cipher's own messages that wait
-    SECURE_DEFERRED_BYTES_MAX = 64 * 1024,                      // arrivals that wait for their turn
+    SECURE_OUTPUT_BYTES_MAX = 64 * 1024,                     // the cipher's own messages that wait
+    SECURE_DEFERRED_BYTES_MAX = 64 * 1024,                   // arrivals that wait for their turn
 };
 
 struct secure;

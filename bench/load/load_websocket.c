@@ -123,7 +123,7 @@ enum load_step load_websocket_next(const uint8_t *in, size_t bytes, struct load_
 
 // --- The hub
 
-// Whether it was refused; told then.
+// Returns whether it was refused; told then.
 static int read_answer(int socket) {
     char text[GREETING_BYTES_MAX];
     ssize_t bytes;

@@ -60,13 +60,13 @@ const char *membership_name(const struct membership *membership, enum group_kind
 typedef uint32_t groups_load(const void *context, uint64_t connection);
 // Returns whether the source may reach an agent. NULL in place of such a function: the source may reach all agents.
 typedef bool groups_may_reach(const void *context, const struct agent *agent);
-// Which members of a group are wanted: not on the connection `but`, in reach, and supporting the level.
+// Which members of a group are wanted: not on `excluded_connection`, in reach, and supporting the level.
 struct wanted_member {
     uint64_t excluded_connection;
     enum governance level;
     bool is_remote; // another hub asks, so members with local_only are left out
     groups_may_reach *may_reach;
-    const void *may_reach_context; // the context of `reaches`
+    const void *may_reach_context; // the context of `may_reach`
 };
 // Returns the wanted member with the fewest pending requests, ties in turn. If no member supports the level, returns
 // the member with the highest level. NULL: there is no member.

@@ -35,7 +35,7 @@ struct rules_message {
     uint64_t source;               // connection
     bool is_remote;                // the source is at another hub
     groups_may_reach *may_reach;   // which members of groups the source may reach; NULL: all
-    const void *may_reach_context; // the context of `reaches`
+    const void *may_reach_context; // the context of `may_reach`
     // If no agent here has the approver's name: the source may ask that name alone, or agents that offer the method
     // alone.
     bool by_name_only, by_method_only;

@@ -131,8 +131,8 @@ static_assert((MAILBOX_MESSAGES & (MAILBOX_MESSAGES - 1)) == 0, "ring indices wr
 // Bounds of a shard's work in one turn, before the shard looks again for new arrivals. Only tests set other values than
 // the defaults.
 struct turn_bounds {
-    // Time of a turn for reading, and a peer's share of that time. A peer that takes more waits until others have had
-    // their share (router/engine/turn/read_fairness.h). orders_ns is the time for orders to the registry.
+    // Time of a turn for reading, and a peer's slice of that time. A peer that takes more waits until others have had
+    // their slices (router/engine/turn/read_fairness.h). registry_ns is the time for orders to the registry.
     uint64_t read_ns, slice_ns, registry_ns;
     // Bounds of events to more than `fanout_direct_max` subscribers: the number of sends under way at a time, and the
     // bytes of a turn. Later turns send the rest, behind messages to a single peer. The hub doesn't wait for a send

@@ -34,7 +34,7 @@ static bool is_named(const struct message *message, const struct agent *agent) {
     return agent->registrant->connection != message->peer->connection_id && !agent->resting;
 }
 
-// Whether an agent may be reached. The gate must let a notification of another hub reach the agent, too.
+// Returns whether an agent may be reached. The gate must let a notification of another hub reach the agent, too.
 static bool may_reach(const struct shard *shard, const struct message *message, const struct user *user,
                       const struct agent *agent) {
     bool is_held = message->origin && shard->hub->start_settings.approval_level &&

@@ -255,7 +255,7 @@ static struct hub_header_source source_of(struct shard *shard, const struct mess
     return source;
 }
 
-// Whether other hubs judge more of a body than this one.
+// Returns whether other hubs judge more of a body than this one.
 static bool tells_cuts(const struct shard *shard) {
     return !shard->settings->strict && atomic_load_explicit(&shard->hub->hubs_strict, memory_order_relaxed);
 }

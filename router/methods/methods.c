@@ -70,7 +70,7 @@ static bool refuse_strictly(struct shard *shard, const struct message *message) 
            validate_refuse_strictly(shard, message);
 }
 
-// Whether a method that is an agent's, too, was a feature's to answer.
+// Returns whether a method that is an agent's, too, was a feature's to answer.
 static bool take_claim(struct shard *shard, const struct message *message) {
     assert(message->lookup.verdict == LOOKUP_GOOD);
     const struct feature_method *claim = find_claim(shard, message);

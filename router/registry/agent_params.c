@@ -134,7 +134,7 @@ static bool may_offer(const uint8_t *text, struct span capabilities) {
     return true;
 }
 
-// Whether a list has the empty name among its names.
+// Returns whether a list has the empty name among its names.
 static bool is_empty_list(const uint8_t *text, struct span list) {
     assert(list.bytes > 0);
     struct name_list listing;
@@ -232,7 +232,7 @@ bool agent_params_read_agent_id(struct shard *shard, const struct message *messa
     return read_own_id(shard, message, true, offer);
 }
 
-// Whether the end of the stream is the peer's leaving, in offer->end_leaves.
+// Returns whether the end of the stream is the peer's leaving, in offer->end_leaves.
 static bool read_half_close(struct shard *shard, const struct message *message, struct agent_params *offer) {
     char half_close[8] = "";
     struct json_item item = message_param(message, "halfClose");

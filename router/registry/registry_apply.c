@@ -182,7 +182,7 @@ static bool apply_link_lost(struct shard *shard, enum error error) {
     if (!registrant->leaving)
         subscribe_lost(shard);
     registrant->leaving = true;
-    if (!completion_end_target_some(shard, registrant, error))
+    if (!completion_end_some_at(shard, registrant, error))
         return false;
     registrant->connection = 0;
     registrant->leaving = false;
@@ -197,8 +197,8 @@ static bool apply_leave(struct shard *shard, struct order *order) {
     if (!registrant)
         return true;
     registrant->leaving = true;
-    if (!completion_end_target_some(shard, registrant,
-                                    order->removed ? ERROR_AGENT_NOT_FOUND : ERROR_TARGET_DISCONNECTED))
+    if (!completion_end_some_at(shard, registrant,
+                                order->removed ? ERROR_AGENT_NOT_FOUND : ERROR_TARGET_DISCONNECTED))
         return false;
     feature_registrant_left(shard, registrant);
     if (!remove_agents(shard, registrant))

@@ -136,7 +136,7 @@ static void answer_in_force(struct shard *shard, const struct message *message) 
 
 // --- Subscribing
 
-// Whether a connection may have so many subscriptions.
+// Returns whether a connection may have so many subscriptions.
 static bool is_within_share(const struct shard *shard, uint32_t count) {
     assert(count > 0);
     return quota_is_fair(&shard->quota, (uint64_t)count * SUBSCRIPTION_BYTES);

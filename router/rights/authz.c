@@ -121,7 +121,7 @@ static bool is_unchanged_target(const struct message *message) {
 
 // --- Agents with tools
 
-// Whether a message goes to such an agent of this hub, by its name.
+// Returns whether a message goes to such an agent of this hub, by its name.
 static bool is_for_server(const struct shard *shard, const struct rules_message *criteria) {
     const struct rules_field *target = &criteria->target;
     if (!target->is_present || !target->text || is_capability(target))

@@ -16,12 +16,12 @@ const struct user *authz_user(const struct shard *shard, const struct peer *peer
 //
 // Each function refuses the message if its user lacks the right, and then returns false.
 
-// Checks the right to send the message to its target. Fills in criteria.reaches, unless it is set: the members of a
+// Checks the right to send the message to its target. Fills in criteria.may_reach, unless it is set: the members of a
 // group that the user may reach.
 bool authz_call(struct shard *shard, const struct message *message, struct rules_message *criteria);
 // Returns whether a user may reach an agent. A callback for rules_message.may_reach.
 bool authz_in_reach(const void *user, const struct agent *agent);
-// Fills in criteria.reaches for a message that equals an allowed one (message.again).
+// Fills in criteria.may_reach for a message that equals an allowed one (message.again).
 static inline void authz_restore(const struct message *message, struct rules_message *criteria) {
     const struct authz_cache_call *again = message->again;
     if (__builtin_expect(again->reaches, false) && !criteria->may_reach) {

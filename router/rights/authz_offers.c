@@ -33,7 +33,7 @@ static bool may_offer_item(const struct user *user, enum right_kind kind, const 
     return may_offer_name(user, kind, text, array ? item->value : item->key);
 }
 
-// Whether all names that a list holds may be offered.
+// Returns whether all names that a list holds may be offered.
 static bool may_offer(const struct user *user, enum right_kind kind, const uint8_t *text, struct span list) {
     struct json_walk walk;
     bool array = text[list.at] == '[';

@@ -315,7 +315,7 @@ static void route_call(struct shard *shard, struct message *message) {
 // --- All
 
 // Returns the user of a connection with a credential of its own before its first message. The user is found when that
-// message is checked, which comes after the frame is signed.
+// message is checked, which comes after the user header is set.
 static __attribute__((noinline)) const struct user *find_header_user(const struct shard *shard,
                                                                      const struct peer *peer) {
     enum credential_kind kind;

@@ -174,7 +174,7 @@ static bool read_hub(struct reader *reader, char *rest) {
     return true;
 }
 
-// Whether the line was one of these; *good tells whether it was well formed.
+// Returns whether the line was one of these; *good tells whether it was well formed.
 static bool read_head(struct reader *reader, char *line, bool *good) {
     const char *rest;
     if ((rest = after(line, "hub")))

@@ -21,7 +21,7 @@ struct listed {
 bool listed_read(const char *path);
 // NULL: it isn't there.
 struct listed *listed_find(const char *path);
-// Whether its order has so many peers at both hubs; said, where it doesn't.
+// Returns whether its order has so many peers at both hubs; said, where it doesn't.
 bool listed_parts(const struct listed *listed, unsigned peer_count);
 // Says which ones were not met, and which have not failed; false when there are any.
 bool listed_is_true(void);

@@ -25,7 +25,7 @@ static bool is_name(const char *text, size_t bytes) {
     return true;
 }
 
-// Whether it reads TEXT*COUNT.
+// Returns whether it reads TEXT*COUNT.
 static bool is_repeat(const char *text, size_t bytes) {
     const char *star = memrchr(text, '*', bytes);
     if (!star || star == text || star == text + bytes - 1)

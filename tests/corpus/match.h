@@ -23,14 +23,14 @@ void variables_forget(struct variables *variables);
 // names a variable that has no value.
 bool match_bytes(struct text *out, const char *text, const struct variables *variables, bool raw);
 
-// Whether the bytes are those of the pattern, a variable without a value standing for any one JSON value,
-// which it takes.
+// Returns whether the bytes are those of the pattern, a variable without a value standing for any one JSON value, which
+// it takes.
 bool match_exactly(const char *pattern, struct bit bytes, struct variables *variables);
 
-// Whether the JSON text has in it all that the pattern has: members in any order and among others, arrays
+// Returns whether the JSON text has in it all that the pattern has: members in any order and among others, arrays
 // element by element, anything else byte for byte.
 bool match_like(const char *pattern, struct bit text, struct variables *variables);
 
-// Whether the body is what the hub may say itself: a JSON-RPC 2.0 message, or an array of such, in which an
+// Returns whether the body is what the hub may say itself: a JSON-RPC 2.0 message, or an array of such, in which an
 // error bears the name of its code.
 bool match_hub_says(struct bit body);

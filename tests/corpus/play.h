@@ -8,7 +8,7 @@
 // turns.
 enum play_wires { PLAY_FRAMED, PLAY_LINES, PLAY_MIXED };
 
-// Whether the case can be played so: one that is about header blocks, or says itself who speaks lines, is
+// Returns whether the case can be played so: one that is about header blocks, or says itself who speaks lines, is
 // played in frames alone.
 bool play_can(const struct corpus_case *one, enum play_wires wires);
 // False when an expectation failed; which one, and what came instead, is then on standard error.

@@ -46,7 +46,7 @@ bool player_more(struct player *peer, const struct backend *backend);
 bool player_take(struct player *peer, const struct backend *backend, struct naive_frame *frame,
                  struct text *why);
 void player_done(struct naive_frame *frame);
-// Whether it can be asked for a sign of life.
+// Returns whether it can be asked for a sign of life.
 bool player_can_ping(const struct player *peer);
 bool player_ping(struct player *peer, const struct backend *backend, unsigned number);
 // Waits for the answer, keeping what comes before it.

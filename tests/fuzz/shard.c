@@ -152,7 +152,7 @@ static struct users *make_users(void) {
     return users;
 }
 
-// Whether a credential may be in this: a token as it is, or one that is spelled in another way.
+// Returns whether a credential may be in this: a token as it is, or one that is spelled in another way.
 static bool may_show(const char *text, size_t count) {
     static const char *const marks[] = {PARTY_TOKEN, STRANGER_TOKEN, "\\u", "basic"};
     for (size_t at = 0; at < count; at++)

@@ -85,7 +85,7 @@ static void hear(struct tapper *tapper) {
     free(bytes);
 }
 
-// Whether a pattern matches a method, both as they lie in JSON, without escapes.
+// Returns whether a pattern matches a method, both as they lie in JSON, without escapes.
 static bool matches(struct bit pattern, const char *method) {
     size_t bytes = pattern.count - 2, method_bytes = strlen(method) - 2;
     bool is_prefix = pattern.bytes[bytes] == '*';

@@ -89,7 +89,7 @@ static inline struct io_event wait_event(struct io *io) {
     return event;
 }
 
-// Whether nothing comes for a short while, in which everything that was due has had its chance.
+// Returns whether nothing comes for a short while, in which everything that was due has had its chance.
 static inline bool is_quiet(struct io *io) {
     struct io_event event;
     io_run(io, io_now(io) + SECOND_NS / 50);

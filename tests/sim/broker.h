@@ -69,12 +69,12 @@ void broker_hear(struct broker_client *client, const void *bytes, size_t count);
 // Takes up to `capacity` of the bytes that wait for it.
 size_t broker_say(struct broker_client *client, void *out, size_t capacity);
 size_t broker_waiting(const struct broker_client *client);
-// Whether the server has ended the connection; what waits may still be read, but of one that was too slow, or killed
-// with its server.
+// Returns whether the server has ended the connection; what waits may still be read, but of one that was too slow, or
+// killed with its server.
 bool broker_over(const struct broker_client *client);
 // Returns the last fault that the client was told (as "'Unknown Protocol Operation'"); empty: none.
 const char *broker_fault(const struct broker_client *client);
 uint32_t broker_server(const struct broker_client *client);
 uint32_t broker_subscriptions(const struct broker_client *client);
-// Whether it has said CONNECT and may.
+// Returns whether it has said CONNECT and may.
 bool broker_connected(const struct broker_client *client);

@@ -71,7 +71,7 @@ struct brokers {
     struct route routes[BROKERS_MAX][BROKERS_MAX]; // from, to
 };
 
-// Whether a subject is what a pattern means.
+// Returns whether a subject is what a pattern means.
 bool subject_matches(const char *pattern, const char *subject);
 // Queues a message for a client, or closes one that is too slow.
 void client_deliver(struct subscription *subscription, const struct broker_message *message);

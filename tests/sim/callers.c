@@ -274,7 +274,7 @@ static void give_up(struct guest *guest) {
     guest->null_errors++;
 }
 
-// Whether /readyz, which alone is asked for by HEAD, tells that the journal fails: the connection goes on.
+// Returns whether /readyz, which alone is asked for by HEAD, tells that the journal fails: the connection goes on.
 static bool is_unready(const struct run *run, const struct caller *caller, unsigned status) {
     return status == 503 && !run->draining && caller->count && caller->due[0].is_head &&
            run->world.kernel->faults.file_error;

@@ -104,17 +104,17 @@ struct sums {
 extern struct children_stage stage;
 extern struct sums sums;
 
-// Whether somebody does something wrong now.
+// Returns whether somebody does something wrong now.
 static inline bool misbehaves(unsigned per_mille) {
     return !stage.calm && !stage.good && random_chance(&stage.random, per_mille);
 }
 
 // Returns the kind of the child with this name.
 struct kind *kind_named(const char *name);
-// Whether any of this kind is in one of these states, and whether the one that has the name can't be asked.
+// Returns whether any of this kind is in one of these states, and whether the one that has the name can't be asked.
 bool kind_any_is(const struct kind *kind, uint32_t least, uint32_t most);
 bool kind_is_away(const struct kind *kind);
-// Whether all of it has gone, or ends and nothing of it runs.
+// Returns whether all of it has gone, or ends and nothing of it runs.
 bool kind_is_removed(const struct kind *kind);
 // Fails where somebody rests and has a program.
 void check_programs(void);

@@ -163,7 +163,7 @@ static void speak_up(struct played *played) {
                   played->asked++, played->number);
 }
 
-// Whether it does so now: one that clients share, and that has something to ask about.
+// Returns whether it does so now: one that clients share, and that has something to ask about.
 static bool asks_clients(const struct played *played) {
     bool is_shared =
         stage.kinds[played->kind].protocol == CHILD_MCP && !strstr(played->program->word, "each");

@@ -82,7 +82,7 @@ void check_places(void) {
             kernel_fail("%s has gone, and keeps its place", record_at(place)->name);
 }
 
-// Whether any of this kind is in one of these states, or none is.
+// Returns whether any of this kind is in one of these states, or none is.
 bool kind_any_is(const struct kind *kind, uint32_t least, uint32_t most) {
     const struct hub *hub = stage.world.hub;
     size_t bytes = strlen(kind->name);
@@ -97,7 +97,7 @@ bool kind_any_is(const struct kind *kind, uint32_t least, uint32_t most) {
     return false;
 }
 
-// Whether the first of this kind, which has the name, is down, stopped, or not there.
+// Returns whether the first of this kind, which has the name, is down, stopped, or not there.
 bool kind_is_away(const struct kind *kind) {
     const struct child_record *record = child_record_find(stage.world.hub, kind->name, strlen(kind->name));
     return !record || atomic_load(&record->state) >= CHILD_DOWN;

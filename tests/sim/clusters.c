@@ -425,7 +425,7 @@ static void choose(struct fleet_options *options, struct hub_settings *settings,
 
 // --- The end
 
-// Whether it may come from one hub to another, for all that their files say, and nobody holds it.
+// Returns whether it may come from one hub to another, for all that their files say, and nobody holds it.
 static bool is_free(const struct letter *letter, unsigned to) {
     unsigned from = stage.guests[letter->source].site;
     return rights_may_be(letter, from, JUDGED_ALLOWED) && stage_together(from, to) &&

@@ -101,7 +101,7 @@ static void check_reach(const struct letter *letter, unsigned tag, unsigned site
         letter_fails("it came to whom a file denies its source", tag);
 }
 
-// Whether some name of this guest's is among those that it is for, and may be reached and supports its level.
+// Returns whether some name of this guest's is among those that it is for, and may be reached and supports its level.
 static bool may_have(unsigned by, const struct letter *letter) {
     const struct guest *guest = &stage.guests[by];
     bool is_free = stage.gated[stage.guests[letter->source].site] && gate_may_hold(letter);
@@ -535,7 +535,7 @@ static void say_it(unsigned by, struct bit body) {
                 (const char *)body.bytes);
 }
 
-// Whether some hub could not publish an event: the link was full, or the event is larger than the server takes.
+// Returns whether some hub could not publish an event: the link was full, or the event is larger than the server takes.
 static bool has_dropped_events(void) {
     bool any = false;
     for (unsigned site = 0; site < stage.fleet.options.site_count; site++)

@@ -15,7 +15,7 @@ static bool says(struct bit text, const char *what) {
     return text.bytes && memmem(text.bytes, text.count, what, strlen(what));
 }
 
-// Whether a line is about somebody who has come to the hub himself, and said so.
+// Returns whether a line is about somebody who has come to the hub himself, and said so.
 static bool is_of_guest(struct bit line) {
     struct bit connection = naive_find(line, "source.connection");
     for (unsigned at = 0; at < stage.session_count; at++)

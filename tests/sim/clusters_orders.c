@@ -36,8 +36,8 @@ static unsigned target(const struct order *order) {
     return by < stage.guest_count && !stage_together(from, stage.guests[by].site) ? stage.guest_count : by;
 }
 
-// Whether an order of this guest's must arrive. A registration under way may be at the hub already, and an order never
-// goes to its own source.
+// Returns whether an order of this guest's must arrive. A registration under way may be at the hub already, and an
+// order never goes to its own source.
 static bool is_sure(unsigned by) {
     if (!stage_is_well() || holds(by, NAME_COMMAND) || holds(by, NAME_ORDERS))
         return false;

@@ -89,8 +89,8 @@ void told_hear(unsigned by, struct bit body) {
 
 // --- The end
 
-// Whether the guest must know all. A hub's news may have been lost between two servers or for want of memory, and a
-// change of rights is told to nobody.
+// Returns whether the guest must know all. A hub's news may have been lost between two servers or for want of memory,
+// and a change of rights is told to nobody.
 static bool knows_all(const struct guest *guest) {
     bool any = false;
     for (unsigned site = 0; site < stage.fleet.options.site_count; site++)

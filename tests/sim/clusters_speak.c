@@ -173,7 +173,7 @@ const char *letter_event(const struct letter *letter) {
     return model_events[(unsigned)(letter - stage.letters) % 3];
 }
 
-// Whether this name of a guest's may be among those that a message is for.
+// Returns whether this name of a guest's may be among those that a message is for.
 static bool is_meant(const struct letter *letter, unsigned by, unsigned name) {
     const struct guest *guest = &stage.guests[by];
     if (!guest->holds[name])

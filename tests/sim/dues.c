@@ -83,7 +83,7 @@ static uint64_t counted(const struct run *run, enum counter counter) {
     return sum;
 }
 
-// Whether all that the guest sent has been dealt with.
+// Returns whether all that the guest sent has been dealt with.
 static bool has_settled(const struct guest *guest) {
     return !guest->gone && !guest->doomed && !guest->ended_by_hub && !guest->deaf &&
            guest->out.at == guest->out.count;

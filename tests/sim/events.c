@@ -47,7 +47,7 @@ void events_list(struct run *run, struct guest *guest, char *out, size_t capacit
     snprintf(out + count, capacity - count, object ? "}" : "]");
 }
 
-// Whether the name or what it is there for may change hands before the guest knows.
+// Returns whether the name or what it is there for may change hands before the guest knows.
 static bool in_flux(const struct run *run, const struct guest *guest) {
     if (guest->leaving || guest->gone || guest->doomed || guest->ended_by_hub)
         return true;
@@ -57,7 +57,7 @@ static bool in_flux(const struct run *run, const struct guest *guest) {
     return guest->name != NOBODY && !guest->registered;
 }
 
-// Whether it will hear of the event for certain, or else be told that it missed one.
+// Returns whether it will hear of the event for certain, or else be told that it missed one.
 static bool is_sure(const struct run *run, const struct guest *guest, const struct record *record) {
     if (guest->index == record->source || in_flux(run, guest))
         return false;
@@ -222,7 +222,7 @@ void events_streaming(struct guest *guest) {
 
 // --- Events arrive
 
-// Whether the guest may hear of the event: it wants it, or did when it was sent.
+// Returns whether the guest may hear of the event: it wants it, or did when it was sent.
 static bool may_hear(const struct guest *guest, const struct record *record, int tag) {
     const struct hearing *hearing = &guest->hearing;
     int level = guest->name == NOBODY ? 0 : guest->level;
@@ -267,7 +267,7 @@ void events_told(struct run *run, struct guest *guest, const struct naive_frame 
 
 enum { EVERYTHING = 4 }; // the pattern that matches events of the hub's own
 
-// Whether it may have been told of agents that came and went, and so may have missed some.
+// Returns whether it may have been told of agents that came and went, and so may have missed some.
 static bool may_hear_of_agents(const struct guest *guest) {
     return guest->hearing.until[EVERYTHING] > 0;
 }
@@ -427,7 +427,7 @@ bool events_answered(struct run *run, struct guest *guest, const struct naive_fr
 
 // --- The books
 
-// Whether all that the source sent has been dealt with.
+// Returns whether all that the source sent has been dealt with.
 static bool has_settled(const struct guest *source) {
     return !source->gone && !source->doomed && !source->ended_by_hub && !source->deaf &&
            source->out.at == source->out.count;

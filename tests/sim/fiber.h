@@ -14,7 +14,7 @@ void fiber_destroy(struct fiber *fiber);
 void fiber_resume(struct fiber *fiber);
 // Called inside a fiber: goes back to whoever resumed it.
 void fiber_yield(void);
-// Whether the caller is inside one.
+// Returns whether the caller is inside one.
 bool fiber_runs(void);
-// Whether its entry has returned.
+// Returns whether its entry has returned.
 bool fiber_ended(const struct fiber *fiber);

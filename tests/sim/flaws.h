@@ -42,11 +42,11 @@ enum { FLAW_LEVELS_MAX = 1024 };
 
 // Any flaw that may stand in `in`, one of the bits. NULL is never returned.
 const struct flaw *flaw_choose(struct random *random, unsigned in);
-// Whether a hub of this depth takes it for one.
+// Returns whether a hub of this depth takes it for one.
 static inline bool flaw_counts(const struct flaw *flaw, bool strict) {
     return flaw && flaw->code && (strict || !flaw->strict);
 }
-// Whether the error for it bears the request's id.
+// Returns whether the error for it bears the request's id.
 static inline bool flaw_has_id(int32_t code) {
     return code != -32700 && code != -32600;
 }

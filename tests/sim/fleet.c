@@ -65,7 +65,7 @@ static uint64_t arrival(struct fleet *fleet) {
     return fleet->now_ns + (most ? random_next(&fleet->random) % most : 0);
 }
 
-// Whether what waits has been on its way for long enough; *due: when it has.
+// Returns whether what waits has been on its way for long enough; *due: when it has.
 static bool is_due(struct fleet *fleet, bool waits, uint64_t *due) {
     if (!waits)
         *due = NEVER;
@@ -132,7 +132,7 @@ static size_t say(struct link *link, size_t piece) {
     return count;
 }
 
-// Whether there is something that the server may say now.
+// Returns whether there is something that the server may say now.
 static bool has_to_say(const struct link *link) {
     return broker_waiting(link->client) > 0 && (!link->veil || !link->veil->greeted || link->veil->shaken);
 }

@@ -10,7 +10,7 @@ void flood_choose(struct random *random, struct profile *profile, struct world_o
 void flood_open(struct run *run, const struct world_options *options);
 // Does something; false when there is nothing to do.
 bool flood_act(struct run *run);
-// Whether a frame is one of the flood, of which guests that want all events hear, too.
+// Returns whether a frame is one of the flood, of which guests that want all events hear, too.
 bool flood_is(const struct naive_frame *frame);
 // All has come to rest: nobody waits for an answer, and no event was lost in silence.
 void flood_rest(const struct run *run);

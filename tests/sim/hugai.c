@@ -129,7 +129,7 @@ static bool is_journaled(const struct run *run, const struct method *method) {
     return is_kept && run->world.hub->start_settings.journal;
 }
 
-// Whether the connection surely holds the guest's name, but for what others may do to it.
+// Returns whether the connection surely holds the guest's name, but for what others may do to it.
 static bool has_name(const struct guest *guest) {
     return guest->name != NOBODY && guest->registered && !guest->leaving;
 }

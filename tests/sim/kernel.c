@@ -184,7 +184,7 @@ bool kernel_refused(struct kernel *kernel) {
     return true;
 }
 
-// Whether this operation is one that fails by kernel_refuse; then it has ended so.
+// Returns whether this operation is one that fails by kernel_refuse; then it has ended so.
 static bool refused(struct kernel *kernel, struct operation *operation, enum io_event_kind kind) {
     if (!kernel_refused(kernel))
         return false;

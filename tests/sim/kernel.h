@@ -199,7 +199,7 @@ static inline bool cable_peer_gone(const struct cable *cable) {
     return cable->reset || (cable->local && cable->peer_closed);
 }
 
-// Whether the operation that is about to be carried out is one that fails by kernel_refuse.
+// Returns whether the operation that is about to be carried out is one that fails by kernel_refuse.
 bool kernel_refused(struct kernel *kernel);
 
 // Begins what was noted for a file; whether it can go on; goes on.
@@ -209,7 +209,7 @@ void disk_go_on(struct kernel *kernel, struct disk_file *file);
 // Forgets all files, which nobody may have open.
 void disk_forget(struct kernel *kernel);
 
-// Whether a program does something by itself; does it. When the next one is killed; kills those that are due.
+// Returns whether a program does something by itself; does it. When the next one is killed; kills those that are due.
 bool program_can_go_on(const struct kernel *kernel, const struct program *program);
 void program_go_on(struct kernel *kernel, struct program *program);
 uint64_t programs_next_ns(const struct kernel *kernel);

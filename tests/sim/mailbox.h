@@ -8,6 +8,6 @@
 // How many pieces fill a ring from now on: a power of two, from 4 to MAILBOX_MESSAGES. Mailboxes must be
 // empty.
 void sim_mailbox_room(uint32_t room);
-// Whether what lies there may be left to a consumer that sleeps: nothing, or, while its producer serves, a
-// few parcels that come home.
+// Returns whether what lies there may be left to a consumer that sleeps: nothing, or, while its producer serves, a few
+// parcels that come home.
 bool sim_mailbox_may_lie(const struct mailbox *mailbox, enum hub_phase producer);

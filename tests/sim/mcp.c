@@ -692,7 +692,8 @@ static void calm_down(void) {
     pass(2 * stage.timeout_ns);
 }
 
-// Whether a client of all servers may come back: where there are users, and no server that they could call, it may not.
+// Returns whether a client of all servers may come back: where there are users, and no server that they could call, it
+// may not.
 static bool reaches_any(void) {
     bool any = !stage.has_users;
     for (unsigned number = 0; number < SECTIONS; number++)

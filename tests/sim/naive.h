@@ -36,7 +36,7 @@ enum naive_result { NAIVE_PARTIAL, NAIVE_WHOLE, NAIVE_BAD };
 enum naive_result naive_frame(struct naive_frame *frame, const uint8_t *bytes, size_t count);
 // The same for a line: something, without a CR, up to its line feed.
 enum naive_result naive_line(struct naive_frame *frame, const uint8_t *bytes, size_t count);
-// Whether this stretch of a body has come as it was sent; in a line, with spaces for its line breaks.
+// Returns whether this stretch of a body has come as it was sent; in a line, with spaces for its line breaks.
 bool naive_came(const struct naive_frame *frame, struct bit came, struct bit sent);
 // From now on strings may hold raw line breaks, or not: a lazy hub passes them on.
 void naive_take_breaks(bool take);
@@ -51,7 +51,7 @@ struct naive_item {
 bool naive_next(struct bit json, size_t *at, struct naive_item *item);
 // How many bytes the value at the start takes; 0 when there is none.
 size_t naive_value(struct bit json);
-// Whether all of it is one JSON value.
+// Returns whether all of it is one JSON value.
 bool naive_valid(struct bit json);
 // The value that a path of member names leads to, through objects: "error.data.tag". Strings keep their
 // quotes.

@@ -60,7 +60,7 @@ static bool meant_for(const struct run *run, const struct guest *guest, const st
     return record->to == TO_METHOD && guest->methods >> record->name & 1 && guest->index != record->source;
 }
 
-// Whether somebody else may have taken the guest's name over, which it may not have read yet.
+// Returns whether somebody else may have taken the guest's name over, which it may not have read yet.
 static bool contended(const struct run *run, const struct guest *guest) {
     for (unsigned index = 0; index < run->guest_count; index++)
         if ((int)index != guest->index && run->guests[index]->name == guest->name)
@@ -68,7 +68,7 @@ static bool contended(const struct run *run, const struct guest *guest) {
     return false;
 }
 
-// Whether nobody was known to be there, or somebody whom it may have been routed to has left.
+// Returns whether nobody was known to be there, or somebody whom it may have been routed to has left.
 static bool somebody_left(const struct run *run, const struct record *record) {
     for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
@@ -238,13 +238,13 @@ static bool somebody_forbids(const struct run *run, const struct record *record)
     return false;
 }
 
-// Whether a change of names may have been refused, or overtaken by its guest's leaving.
+// Returns whether a change of names may have been refused, or overtaken by its guest's leaving.
 static bool unsure(const struct run *run, const struct record *record) {
     const struct guest *source = run->guests[record->source];
     return run->profile.lossy || run->profile.tight || run->draining || source->leaving || source->doomed;
 }
 
-// Whether one of the group surely could have taken it.
+// Returns whether one of the group surely could have taken it.
 static bool somebody_able(const struct run *run, const struct record *record) {
     const struct guest *able = record->able == NOBODY ? NULL : run->guests[record->able];
     return able && !able->leaving && !able->gone && !able->doomed && !able->ended_by_hub &&
@@ -297,7 +297,7 @@ static bool code_allowed(const struct run *run, const struct record *record, int
     }
 }
 
-// Whether the hub's result is one for this request.
+// Returns whether the hub's result is one for this request.
 static bool is_result(const struct run *run, const struct record *record, const struct naive_frame *frame) {
     if (record->to != TO_HUB || record->ping || record->never || (record->absent && !unsure(run, record)))
         return false;

@@ -157,8 +157,8 @@ static uint64_t active_ns(const struct cable *cable) {
     return later(later(cable->heard_ns, cable->taken_ns), cable->shown_ns);
 }
 
-// Whether one of the times that were in force when the hub closed it, or just before, says so. For one that
-// had half-closed none does unless something was being sent, which the hub has to break off then.
+// Returns whether one of the times that were in force when the hub closed it, or just before, says so. For one that had
+// half-closed none does unless something was being sent, which the hub has to break off then.
 static bool has_reason(const struct run *run, const struct guest *guest) {
     uint64_t closed_ns = guest->cable->closed_ns + SLACK_NS;
     bool unused = guest->caller.on && closed_ns - active_ns(guest->cable) >= UNUSED_NS;

@@ -204,7 +204,7 @@ static void check_quiet(void) {
     }
 }
 
-// Whether anything was done.
+// Returns whether anything was done.
 static bool step(bool is_quiet) {
     bool any = world_step(&world);
     for (unsigned at = 0; at < OWNERS; at++)

@@ -159,7 +159,7 @@ static uint64_t next_of(const struct run *run) {
     return next_ns < other_ns ? next_ns : other_ns;
 }
 
-// Whether anything may come yet: what the hub puts off (a receive without a buffer, an accept that fails time
+// Returns whether anything may come yet: what the hub puts off (a receive without a buffer, an accept that fails time
 // and again) comes within seconds.
 static bool may_go_on(const struct run *run) {
     uint64_t next_ns = next_of(run);

@@ -356,7 +356,7 @@ void attaching_answered(struct guest *guest, const struct record *record, const 
 
 // Cancels something that this guest has asked, in some form.
 void cancelling_compose(struct run *run, struct guest *guest, const struct record *record);
-// Whether it is a cancel, in whatever form.
+// Returns whether it is a cancel, in whatever form.
 bool cancelling_is(struct bit body);
 // A cancel has come.
 void cancelling_check(struct run *run, struct guest *guest, const struct naive_frame *frame);
@@ -370,12 +370,12 @@ struct splice {
 };
 bool splices_same(struct bit sent, const struct splice *splices, unsigned count,
                   const struct naive_frame *frame);
-// Whether the header fields that came with it have arrived: a line has none.
+// Returns whether the header fields that came with it have arrived: a line has none.
 bool splices_fields_same(const struct record *record, const struct naive_frame *frame);
 // Returns the splice of a request that arrives as a notification. The splice cuts out the id's member, and the comma
 // behind the member or else before it. For a notification nothing is.
 struct splice splices_id_member(const struct record *record);
-// Whether it arrives as a notification, with nothing else changed.
+// Returns whether it arrives as a notification, with nothing else changed.
 bool splices_told(const struct record *record, const struct naive_frame *frame);
 
 // --- events.c: events and who hears of them
@@ -398,7 +398,7 @@ bool events_answered(struct run *run, struct guest *guest, const struct naive_fr
 void events_refused(struct run *run, struct record *record);
 // hub/dropped has come.
 void events_told(struct run *run, struct guest *guest, const struct naive_frame *frame);
-// Whether the frame tells of an agent that has come or gone; and checks it.
+// Returns whether the frame tells of an agent that has come or gone; and checks it.
 bool events_is_presence(const struct naive_frame *frame);
 void events_presence(struct run *run, struct guest *guest, const struct naive_frame *frame);
 // All has come to rest: the books must balance.
@@ -406,7 +406,7 @@ void events_rest(const struct run *run);
 
 // --- hugai.c: the methods of HugAI v2
 
-// Whether guests of this run speak them: to a strict hub, and to a lazy one what it puts into its journal.
+// Returns whether guests of this run speak them: to a strict hub, and to a lazy one what it puts into its journal.
 bool hugai_spoken(const struct run *run);
 // Composes a message of HugAi's methods, right or with a wrong field. A message to an agent goes to the agent called
 // `name`.
@@ -414,7 +414,7 @@ void hugai_compose(struct run *run, struct guest *guest, bool ask, int name);
 
 // --- reports.c: progress tokens and reports
 
-// Whether a call or an answer has arrived as it was sent, with `id` where its id was, and others for its
+// Returns whether a call or an answer has arrived as it was sent, with `id` where its id was, and others for its
 // progress tokens. A report's id is its token.
 bool reports_same(const struct record *record, const struct naive_frame *frame, struct bit id);
 // Keeps the tokens that a request has arrived with.
@@ -440,7 +440,7 @@ void liners_junk(struct run *run, struct guest *guest, bool long_too);
 const char *liners_start(struct run *run);
 // The guest is about to write its last bytes and to half-close: perhaps its last line has no line feed.
 void liners_end(struct run *run, struct guest *guest);
-// Whether it has written a line without its feed, and no more.
+// Returns whether it has written a line without its feed, and no more.
 bool liners_open(const struct guest *guest);
 // Notes that the guest is about to close, perhaps in the middle of a line, which is one all the same.
 void liners_left(const struct run *run, struct guest *guest);
@@ -451,7 +451,7 @@ void liners_left(const struct run *run, struct guest *guest);
 void pace_choose(const struct run *run, struct guest *guest);
 // From now on it reads so.
 void pace_take(const struct run *run, struct guest *guest);
-// Whether it doesn't read yet; that it has read.
+// Returns whether it doesn't read yet; that it has read.
 bool pace_rests(const struct run *run, const struct guest *guest);
 void pace_has_read(const struct run *run, struct guest *guest);
 // When the next one reads that has something to read; UINT64_MAX: there is none.
@@ -467,7 +467,7 @@ void pace_check_end(const struct run *run, const struct guest *guest);
 
 // Tries something that the hub must refuse; what needs somebody is addressed to this name.
 void trials_compose(struct run *run, struct guest *guest, int name);
-// Whether one of its registrations may be under way, which takes room from its subscriptions.
+// Returns whether one of its registrations may be under way, which takes room from its subscriptions.
 bool trials_open(const struct run *run, const struct guest *guest);
 // All has come to rest: what was registered, and what nothing has ended, is there on all shards.
 void trials_rest(const struct run *run);
@@ -477,7 +477,7 @@ void trials_rest(const struct run *run);
 void dues_add(struct dues *dues, struct due due);
 // An error without an id has come.
 void dues_check(const struct run *run, struct guest *guest, const struct naive_frame *frame, int64_t code);
-// Whether the data of an error has all of these members, an object.
+// Returns whether the data of an error has all of these members, an object.
 bool dues_data_fits(const struct naive_frame *frame, const char *members);
 // All has come to rest: none is still due, and the hub has counted what it dropped.
 void dues_rest(const struct run *run);
@@ -510,7 +510,7 @@ void patience_reload(struct run *run);
 // Draws how patient a guest is; from now on it is as others are.
 void patience_begin(struct run *run, struct guest *guest);
 void patience_end(struct guest *guest);
-// Whether it reads still.
+// Returns whether it reads still.
 bool patience_reads(struct guest *guest);
 // Returns how much of a piece the guest writes now.
 size_t patience_piece(struct run *run, struct guest *guest, size_t piece);
@@ -522,7 +522,7 @@ void patience_left(const struct run *run, struct guest *guest);
 uint64_t patience_next_ns(const struct run *run);
 // A guest sees that the hub has closed its connection.
 void patience_closed(const struct run *run, struct guest *guest);
-// Whether a guest that has half-closed, and whose connection the hub has ended, must have all its answers
+// Returns whether a guest that has half-closed, and whose connection the hub has ended, must have all its answers
 // though others may lose theirs.
 bool patience_is_answered(const struct run *run, const struct guest *guest);
 // Nothing more happens before next_ns: what must have happened by then has.

@@ -225,7 +225,7 @@ static const char *last_of(const char *text, const char *word) {
     return last;
 }
 
-// Whether the last that a peer was told is that it has the name.
+// Returns whether the last that a peer was told is that it has the name.
 static bool was_told_it_has(struct cable *cable) {
     char text[4096];
     text[cable_read(cable, text, sizeof text - 1)] = '\0';

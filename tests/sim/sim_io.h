@@ -97,12 +97,12 @@ void kernel_secure(struct kernel *kernel, int listener);
 // Sockets that the hub holds, but for listening ones.
 uint32_t kernel_sockets(const struct kernel *kernel);
 
-// Whether the io's io_run may return now, and when it must.
+// Returns whether the io's io_run may return now, and when it must.
 bool sim_io_ready(const struct io *io);
 uint64_t sim_io_deadline(const struct io *io);
-// Whether all it noted has been handed over, and it has not been given the thread again since.
+// Returns whether all it noted has been handed over, and it has not been given the thread again since.
 bool sim_io_waits(const struct io *io);
-// Whether nothing but a wake, an end of an operation or its deadline will ever make it return, and no wake is
+// Returns whether nothing but a wake, an end of an operation or its deadline will ever make it return, and no wake is
 // on its way.
 bool sim_io_sleeps(const struct io *io);
 // A place where the calling shard may lose its core to the others for a while.
@@ -124,13 +124,13 @@ size_t cable_read(struct cable *cable, void *out, size_t capacity);
 size_t cable_readable(const struct cable *cable);
 // How many bytes that were written the hub has not received.
 size_t cable_unread(const struct cable *cable);
-// Whether nothing will come any more, all that came has been read.
+// Returns whether nothing will come any more, all that came has been read.
 bool cable_at_end(const struct cable *cable);
-// Whether the connection was reset under the peer, be it by the hub.
+// Returns whether the connection was reset under the peer, be it by the hub.
 bool cable_was_reset(const struct cable *cable);
-// Whether the hub has closed its end.
+// Returns whether the hub has closed its end.
 bool cable_hub_closed(const struct cable *cable);
-// Whether the hub has said that it says no more; of a plain one, whether it is plain.
+// Returns whether the hub has said that it says no more; of a plain one, whether it is plain.
 bool cable_hub_ended(const struct cable *cable);
 // From now on it goes, or shuts its direction, without having said so.
 void cable_truncate(struct cable *cable);

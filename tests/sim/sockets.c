@@ -208,7 +208,7 @@ bool sockets_idle(const struct guest *guest) {
            (writes ? out->count == guest->socket.sign_of_life : cable_readable(guest->cable) <= PING_BYTES);
 }
 
-// Whether the hub may close with this code; 0: with none.
+// Returns whether the hub may close with this code; 0: with none.
 static bool code_fits(const struct run *run, const struct guest *guest, unsigned code) {
     const struct socket *socket = &guest->socket;
     bool late = guest->has_halted || guest->stalled;

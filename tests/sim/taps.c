@@ -76,7 +76,7 @@ static bool matches_guest(const struct tapper *tapper, int guest) {
     return matches(tapper->agent, label);
 }
 
-// Whether the entry of a request must come, or may.
+// Returns whether the entry of a request must come, or may.
 static bool must_show(const struct tapper *tapper, const struct asked *asked) {
     return matches(tapper->method, traces_method(asked)) && (!tapper->errors || asked->ending != RESULT) &&
            !(tapper->errors && asked->ending == ABANDONED) &&

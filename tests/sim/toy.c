@@ -121,7 +121,7 @@ static void greet(struct toy *toy) {
     say(toy, TOY_DONE, NULL, 0);
 }
 
-// Whether one of these authorities has signed it.
+// Returns whether one of these authorities has signed it.
 static bool vouches(const struct secure_source *source, const char *certificate) {
     unsigned authority = (unsigned)(uint8_t)certificate[0] - '0';
     return authority < TOY_AUTHORITIES && ((const struct toy_source *)source)->authorities >> authority & 1;

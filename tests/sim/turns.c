@@ -498,7 +498,8 @@ static void who_lags_is_sent_little_at_a_time_once_something_goes_ahead(void **s
 // --- More that flood than there are receive buffers
 
 enum { FLOODERS = 40, ASKERS = 4, ROUNDS = 500 };
-// In 6 turns the 44 peers can have had one of the 8 buffers each. If all peers could take several, 25 turns and more pass.
+// In 6 turns the 44 peers can have had one of the 8 buffers each. If all peers could take several, 25 turns and more
+// pass.
 enum { WAIT_TURNS_MAX = 16 };
 
 // A peer that asks again as soon as it is answered.

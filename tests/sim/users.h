@@ -234,7 +234,7 @@ void posts_asked(struct player *player, unsigned first);
 void posts_hear(unsigned by, const struct naive_frame *frame);
 // As whose a letter is judged: false: nobody's.
 bool posts_judge(struct letter *letter, struct player *player);
-// Whether its connection has been silent for so long that the hub may have ended it.
+// Returns whether its connection has been silent for so long that the hub may have ended it.
 bool posts_may_end(const struct player *player);
 
 // --- users_streams.c
@@ -252,11 +252,11 @@ __attribute__((noreturn)) void oracle_fails(const char *what, unsigned letter);
 void oracle_late(const struct letter *letter);
 // All has come to rest: judges the letters of the burst.
 void oracle_burst(void);
-// Whether its user, by this edition, may not send such a letter.
+// Returns whether its user, by this edition, may not send such a letter.
 bool oracle_breaks(const struct model *model, const struct letter *letter);
-// Whether it was refused by this rule.
+// Returns whether it was refused by this rule.
 bool oracle_refused(const struct letter *letter, const char *rule);
-// Whether the credential that a letter shows is right; else its player is heard no more.
+// Returns whether the credential that a letter shows is right; else its player is heard no more.
 bool oracle_token_is_right(struct letter *letter, struct player *player);
 // How many connections are this user's for sure.
 unsigned oracle_known_as(int user);
@@ -265,7 +265,7 @@ bool oracle_becomes(struct letter *letter, struct player *player, int user);
 // Asserts that no answer is due.
 void oracle_end(void);
 
-// Whether its user, by either edition, may get this event by these patterns.
+// Returns whether its user, by either edition, may get this event by these patterns.
 bool oracle_hears(unsigned bits, const char *event, unsigned user, bool now_only);
 // The bits of what the agents of a player want to get.
 unsigned oracle_agents_hear(unsigned by);
@@ -273,11 +273,11 @@ unsigned oracle_agents_hear(unsigned by);
 void oracle_presence(unsigned by, struct bit body);
 // Somebody is there for it for sure; or it goes to whoever hears it.
 bool oracle_has_target(const struct letter *letter);
-// Whether the approver that it names is there isn't sure.
+// Returns whether the approver that it names is there isn't sure.
 bool oracle_vague(const struct letter *letter);
-// Whether it may have come to a player because the player has this agent.
+// Returns whether it may have come to a player because the player has this agent.
 bool oracle_could_get(const struct letter *letter, unsigned by, unsigned agent);
-// Whether it was said in nobody's name or its player's own, by what it was told; nobody may be told otherwise.
+// Returns whether it was said in nobody's name or its player's own, by what it was told; nobody may be told otherwise.
 bool oracle_source(const struct letter *letter);
 // Notes that it was routed in this burst.
 void oracle_routed(const struct letter *letter);

@@ -314,7 +314,7 @@ static void judge_stay(const struct letter *letter) {
         oracle_fails("it is held though the credential by which it came is gone", number_of(letter));
 }
 
-// Whether the code of a request that wasn't delivered says what has become of it.
+// Returns whether the code of a request that wasn't delivered says what has become of it.
 static bool is_told_rightly(const struct letter *letter, unsigned words, bool is_due) {
     if (letter->code == CODE_REJECTED)
         return letter->at_gate && letter->by_somebody && words >> REJECTED & 1;

@@ -73,8 +73,8 @@ static bool is_its(const struct letter *letter, unsigned user) {
     return letter->user == (int)user && letter->over != OVER_CONNECTIONS && letter->verb != LISTEN;
 }
 
-// Whether the letter surely counts against this user's limits. A cancel of the user's own is never refused, and of some
-// letters the user isn't known.
+// Returns whether the letter surely counts against this user's limits. A cancel of the user's own is never refused, and
+// of some letters the user isn't known.
 static bool is_sure(const struct letter *letter, unsigned user) {
     return is_its(letter, user) && letter->verb != CANCEL && (letter->ended || letter->delivered);
 }

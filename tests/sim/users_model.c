@@ -279,7 +279,7 @@ bool model_matches(const char *pattern, const char *name) {
     return strcmp(pattern, name) == 0;
 }
 
-// Whether what a line says is of that kind; then it is without what tells the kind.
+// Returns whether what a line says is of that kind; then it is without what tells the kind.
 static const char *about(const struct model_line *line, enum model_kind kind) {
     const char *pattern = line->pattern;
     enum model_kind found = line->right == MAY_PUBLISH || line->right == MAY_SUBSCRIBE ? AN_EVENT : AN_AGENT;

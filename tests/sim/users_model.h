@@ -74,7 +74,7 @@ void model_change_certificates(struct model *model, struct random *random);
 size_t model_write(const struct model *model, char text[MODEL_TEXT_BYTES]);
 void model_user_name(unsigned user, char name[16]);
 void model_token(unsigned user, unsigned which, unsigned generation, char token[MODEL_TOKEN_BYTES]);
-// Whether it has this token.
+// Returns whether it has this token.
 bool model_has_token(const struct model *model, unsigned user, unsigned which, unsigned generation);
 
 // Of a certificate (toy.h): whether its authority vouches for clients; and the user who has the first known name in the

@@ -198,8 +198,8 @@ static void be_gone(struct player *player) {
     player->standing = GONE;
 }
 
-// Whether the player's connection may count for the user already, by the credential that it bears. Since a reload the
-// user may have fewer connections.
+// Returns whether the player's connection may count for the user already, by the credential that it bears. Since a
+// reload the user may have fewer connections.
 static bool may_count_already(const struct player *player, int user) {
     return player->bore_before &&
            (papers_bearer(&stage.before, player) == user || papers_bearer(&stage.now, player) == user);

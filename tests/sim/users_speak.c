@@ -391,7 +391,7 @@ void speak_answer(unsigned by, bool all) {
 
 // --- Hearing
 
-// Whether the name of an event is one of those that tell of agents.
+// Returns whether the name of an event is one of those that tell of agents.
 static bool is_of_agents(struct bit name) {
     static const char prefix[] = "\"hub-agent-";
     return name.bytes && name.count >= sizeof prefix - 1 &&

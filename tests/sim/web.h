@@ -65,16 +65,16 @@ void sockets_put(struct run *run, struct guest *guest, const void *body, size_t 
 // Reads a message, or something that is none: then its body isn't there.
 enum naive_result sockets_read(struct run *run, struct guest *guest, struct naive_frame *frame,
                                const uint8_t *bytes, size_t count);
-// Whether what it would do next is no more than to read a ping or to answer one.
+// Returns whether what it would do next is no more than to read a ping or to answer one.
 bool sockets_idle(const struct guest *guest);
 // Begins to close.
 void sockets_close(struct run *run, struct guest *guest);
 // What ends the connection; the begin of something that never ends.
 void sockets_junk(struct run *run, struct guest *guest);
 void sockets_stall(struct run *run, struct guest *guest);
-// Whether it had been silent for so long, when it was closed, that it might be.
+// Returns whether it had been silent for so long, when it was closed, that it might be.
 bool sockets_silent(const struct guest *guest);
-// Whether it was closed as it came, since the hub had no room to keep what it needs.
+// Returns whether it was closed as it came, since the hub had no room to keep what it needs.
 bool sockets_turned_away(const struct run *run, const struct guest *guest);
 // Judges the end of a connection that the hub alone has ended.
 void sockets_end(const struct run *run, const struct guest *guest);
@@ -86,7 +86,7 @@ void sockets_check(const struct run *run, uint64_t next_ns);
 
 // Writes a request with this content, and with these header fields among its own.
 void callers_put(struct run *run, struct guest *guest, struct bit fields, const void *body, size_t count);
-// Whether it waits for as many answers as it may.
+// Returns whether it waits for as many answers as it may.
 bool callers_full(const struct guest *guest);
 // Asks for something else than a call, or for what it can't have.
 void callers_compose(struct run *run, struct guest *guest);
@@ -107,7 +107,7 @@ void subscribers_begin(struct run *run, struct guest *guest);
 // Reads an event, or something that is none: then its body isn't there.
 enum naive_result subscribers_read(const struct run *run, struct guest *guest, struct naive_frame *frame,
                                    const uint8_t *bytes, size_t count);
-// Whether all that it has to read is a comment.
+// Returns whether all that it has to read is a comment.
 bool subscribers_idle(const struct guest *guest);
 // Nothing more happens before next_ns.
 void subscribers_check(const struct run *run, uint64_t next_ns);

@@ -35,7 +35,7 @@ void witness_begin(struct run *run) {
         witness_set_clock(run);
 }
 
-// Whether the clock showed this between the two.
+// Returns whether the clock showed this between the two.
 static bool was_shown(const struct run *run, uint64_t ms, struct moment from, struct moment to) {
     const struct wall *wall = &run->wall;
     for (unsigned step = from.step; step <= to.step; step++)
@@ -61,7 +61,7 @@ static void check_session(const struct run *run, struct guest *guest, struct bit
             oracle_fail(run, NOBODY, frame, "two connections have the same sessionId");
 }
 
-// Whether the guest can be the agent that was registered then.
+// Returns whether the guest can be the agent that was registered then.
 static bool came_then(const struct run *run, const struct guest *guest, uint64_t since_ms) {
     return was_shown(run, since_ms, guest->arrived,
                      guest->registered ? guest->heard_registered : witness_now(run));

@@ -83,7 +83,7 @@ struct cable *world_dial_lines(struct world *world);
 struct cable *world_dial_http(struct world *world);
 // While nothing is on its way: fails where one shard's agents aren't the others'.
 void world_check_agents(const struct world *world);
-// Whether all shards have had their last turn.
+// Returns whether all shards have had their last turn.
 bool world_stopped(const struct world *world);
 // Drains the hub as SIGTERM does and runs it to its end; a hub that doesn't end fails. Peers that wait for
 // the hub to speak may hold it up to the drain's time.

@@ -56,7 +56,7 @@ void message_narrow(struct message *message) {
 
 // --- The source's own agent
 
-// Whether the remote hub vouches for the agent: that hub names the source's agent besides.
+// Returns whether the remote hub vouches for the agent: that hub names the source's agent besides.
 static bool is_authenticated(const struct origin *origin, const char *name, size_t bytes) {
     assert(origin->agent_bytes <= AGENT_ID_BYTES_MAX);
     return bytes && origin->agent_bytes == bytes && memcmp(origin->agent, name, bytes) == 0;

@@ -181,7 +181,7 @@ static uint32_t partial_append_and_wipe(struct shard *shard, struct peer *peer, 
 
 // --- Frames that lie in two arrivals
 
-// Whether the frame's end is what should move, when it comes: as much as is there is worth the room that the
+// Returns whether the frame's end is what should move, when it comes: as much as is there is worth the room that the
 // buffer takes meanwhile.
 static bool should_stay(const struct shard *shard, const struct peer *peer, const struct buffer *buffer,
                         uint32_t at, uint32_t end) {
@@ -352,16 +352,16 @@ void receive_queue(struct shard *shard, struct peer *peer, const struct io_event
     connection_pause(&peer->connection, shard->io);
 }
 
-static enum buffer_mode share_of(const struct shard *shard, const struct peer *peer) {
-    enum buffer_mode share = shard->settings->users ? identity_buffer_mode(shard, peer) : BUFFER_MODE_MANY;
-    return share == BUFFER_MODE_MANY && peer->rationed ? BUFFER_MODE_ONE : share;
+static enum buffer_mode buffer_mode_of(const struct shard *shard, const struct peer *peer) {
+    enum buffer_mode mode = shard->settings->users ? identity_buffer_mode(shard, peer) : BUFFER_MODE_MANY;
+    return mode == BUFFER_MODE_MANY && peer->rationed ? BUFFER_MODE_ONE : mode;
 }
 
 void receive_go_on(struct shard *shard, struct peer *peer) {
     bool starves = peer->state == PEER_OPEN && peer_lacks_room(peer);
     if (peer->state == PEER_CLOSING)
         return;
-    peer->connection.buffer_mode = share_of(shard, peer);
+    peer->connection.buffer_mode = buffer_mode_of(shard, peer);
     if (starves || identity_unread(peer) || receive_is_queued(peer))
         connection_pause(&peer->connection, shard->io);
     else

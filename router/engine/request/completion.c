@@ -307,12 +307,12 @@ static void end_first_of(struct shard *shard, struct registrant *registrant, enu
     end_left(shard, pending, error);
 }
 
-void completion_end_target_all(struct shard *shard, struct registrant *registrant) {
+void completion_end_all_at(struct shard *shard, struct registrant *registrant) {
     while (!list_empty(&registrant->pending))
         end_first_of(shard, registrant, ERROR_TARGET_DISCONNECTED);
 }
 
-bool completion_end_target_some(struct shard *shard, struct registrant *registrant, enum error error) {
+bool completion_end_some_at(struct shard *shard, struct registrant *registrant, enum error error) {
     assert(registrant->leaving);
     for (uint32_t remaining = shard->bounds.request_ends_max;
          remaining > 0 && !list_empty(&registrant->pending); remaining--)

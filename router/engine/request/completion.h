@@ -33,10 +33,10 @@ void completion_result(struct shard *shard, struct pending *pending, struct text
 // Ends a request that was cancelled in its target's queue.
 void completion_cancelled(struct shard *shard, struct pending *pending);
 // Ends the requests of this shard's peers to a connection that has left.
-void completion_end_target_all(struct shard *shard, struct registrant *registrant);
+void completion_end_all_at(struct shard *shard, struct registrant *registrant);
 // Ends requests to a connection with this error, as many as one turn may end. The connection must not get new requests.
 // Returns whether all have ended.
-bool completion_end_target_some(struct shard *shard, struct registrant *registrant, enum error error);
+bool completion_end_some_at(struct shard *shard, struct registrant *registrant, enum error error);
 // Requests that wait while their target restarts. All others that have not reached the target end.
 struct exempt_requests {
     const uint64_t *ids; // in rising order: hub ids, and starts of sessions (hcs_open_id)

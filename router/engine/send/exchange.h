@@ -37,7 +37,7 @@ struct http_note {
 // How many bytes of an exchange the peer's transport may use for what it keeps of the request.
 enum { EXCHANGE_ROOM_BYTES = 104 };
 
-// The fields that the end of each exchange reads come first, so that they lie in two cache lines.
+// The fields that the end of each exchange reads come first, so that they lie on few cache lines.
 struct exchange {
     struct list link;    // in shard.exchanges, oldest first
     struct list by_peer; // of the transport: the peer's exchanges in the order in which the requests came

@@ -40,7 +40,7 @@ bool queue_limit_close(struct shard *shard, struct peer *peer, size_t own_bytes)
     if (__builtin_expect(connection_waiting(&peer->connection) < little &&
                              peer->exchange_bytes - own_bytes < little,
                          true)) {
-        peer->backlog_ticks = 0;
+        peer->backlog_since = 0;
         return false;
     }
     if (!slow_reader_is_over(shard, peer) && peer->exchange_bytes - own_bytes < slow_reader_bytes_max(shard))

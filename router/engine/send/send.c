@@ -30,9 +30,9 @@ void send_release(struct shard *shard, struct parcel *parcel) {
         return;
     }
     if (parcel->pool == &shard->parcels) {
-        struct parcel *origin = parcel_drop(parcel);
-        if (origin)
-            send_release(shard, origin);
+        struct parcel *original = parcel_drop(parcel);
+        if (original)
+            send_release(shard, original);
         return;
     }
     send_return(shard, parcel);
@@ -62,7 +62,7 @@ static_assert(OUTBOX_COUNT_MAX - OUTBOX_OVER_FROM > 8 * BATCH_MEMBERS_MAX,
               "one look at the count is enough for all parcels of a frame");
 
 // Detaches a parcel that waits for the peer. With a long queue a larger parcel is copied, too: it may be the last one
-// in its receive buffer, which would stay in use as long as the peer doesn't read. A parcel with an origin is shared
+// in its receive buffer, which would stay in use as long as the peer doesn't read. A parcel with an original is shared
 // and isn't copied.
 static struct parcel *detach_waiting(struct shard *shard, const struct peer *peer, struct parcel *parcel) {
     assert(parcel->is_encoded && peer->connection.outbox.count < OUTBOX_COUNT_MAX);
@@ -81,7 +81,7 @@ static void list_for_sending(struct shard *shard, struct peer *peer, bool in_fan
     list_append(in_fanout ? &shard->fanout_sends.waiting : &shard->to_send, &peer->to_send);
 }
 
-static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parcel, bool bound) {
+static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parcel, bool process_only) {
     assert(connection_shard(peer->connection_id) == shard->index);
     assert(parcel->hole_count == 0 && parcel->shares == 0 && !parcel->link);
     if (peer_is_unreachable(peer)) {
@@ -95,7 +95,7 @@ static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parce
         parcel_encode(parcel, peer->transport->codec.wire);
     if (peer->connection.send_op || peer->connection.paused)
         parcel = detach_waiting(shard, peer, parcel);
-    parcel->process_only = bound;
+    parcel->process_only = process_only;
     outbox_add(&peer->connection.outbox, parcel);
     PROBE(queue, peer->connection_id, parcel->bytes, peer->connection.outbox.bytes);
     list_for_sending(shard, peer, parcel->for_many);

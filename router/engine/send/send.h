@@ -38,7 +38,7 @@ void send_queue_required(struct shard *shard, struct peer *peer, struct parcel *
 // Replaces a small parcel that must wait by a copy outside the receive buffer: a slow reader then holds no buffers of
 // other peers. Returns the same parcel if that is large, or if there is no memory for a copy.
 struct parcel *send_detach(struct shard *shard, struct parcel *parcel);
-// Releases a parcel: drops one reference of a shared origin, or gives the parcel back to its owner.
+// Releases a parcel: drops one reference of a shared original, or gives the parcel back to its owner.
 void send_release(struct shard *shard, struct parcel *parcel);
 // Queues an event for a peer with room. A peer that has missed events is told first, by hub/dropped {"count": N}.
 // Returns false without memory: then the caller keeps the parcel.

@@ -29,7 +29,7 @@ static bool keeps_pace(const struct shard *shard, const struct peer *peer, uint6
     return !send_op || shard_since(shard, send_op->since_ms) * waiting < PACE_MS * max;
 }
 
-// Returns the time in units of LATE_TICK_MS, from 1 on, as peer.backlog_ticks has it. The count wraps after twelve
+// Returns the time in units of LATE_TICK_MS, from 1 on, as peer.backlog_since has it. The count wraps after twelve
 // days.
 static uint32_t late_tick(const struct shard *shard) {
     return 1 + (uint32_t)(shard_now_ms(shard) / LATE_TICK_MS % ((1u << 24) - 1));
@@ -38,11 +38,11 @@ static uint32_t late_tick(const struct shard *shard) {
 // Returns whether much has waited for the peer for LATE_MS.
 static bool is_late(const struct shard *shard, struct peer *peer) {
     uint32_t now = late_tick(shard);
-    if (!peer->backlog_ticks) {
-        peer->backlog_ticks = now & ((1u << 24) - 1);
+    if (!peer->backlog_since) {
+        peer->backlog_since = now & ((1u << 24) - 1);
         peer->burst_bytes = 0;
     }
-    return now < peer->backlog_ticks || (now - (uint32_t)peer->backlog_ticks) * LATE_TICK_MS >= LATE_MS;
+    return now < peer->backlog_since || (now - (uint32_t)peer->backlog_since) * LATE_TICK_MS >= LATE_MS;
 }
 
 // Returns how much may wait in a burst: twice the bound, and four bytes more for each byte that the kernel has taken
@@ -58,7 +58,7 @@ static uint64_t burst_max(const struct peer *peer, uint64_t max) {
 bool slow_reader_is_over(struct shard *shard, struct peer *peer) {
     uint64_t waiting = connection_waiting(&peer->connection), max = slow_reader_bytes_max(shard);
     if (__builtin_expect(waiting < max / 4, true)) {
-        peer->backlog_ticks = 0;
+        peer->backlog_since = 0;
         return false;
     }
     bool late = is_late(shard, peer);

@@ -12,7 +12,7 @@ uint64_t slow_reader_bytes_max(const struct shard *shard);
 bool slow_reader_is_over(struct shard *shard, struct peer *peer);
 // Counts bytes that the kernel has taken for the peer. Costs one load for a peer that isn't late.
 static inline void slow_reader_count_sent(struct peer *peer, uint32_t bytes) {
-    if (__builtin_expect(peer->backlog_ticks != 0, false))
+    if (__builtin_expect(peer->backlog_since != 0, false))
         peer->burst_bytes = peer->burst_bytes > UINT32_MAX - bytes ? UINT32_MAX : peer->burst_bytes + bytes;
 }
 

@@ -17,5 +17,5 @@ struct authn_throttle {
     _Atomic uint64_t slots[AUTHN_THROTTLE_COUNT];
 };
 
-// Counts one more wrong credential from `origin`, a hash of the address. Returns the delay in ms.
-uint32_t authn_throttle_add(struct authn_throttle *authn_throttle, uint64_t origin, uint64_t now_ms);
+// Counts one more wrong credential from `address_hash`, a hash of the address. Returns the delay in ms.
+uint32_t authn_throttle_add(struct authn_throttle *authn_throttle, uint64_t address_hash, uint64_t now_ms);

@@ -70,8 +70,8 @@ struct deferred_identity {
     struct digest digest;
 };
 
-// Lets a peer speak for this user, as the users file is now, and signs the frame so. Keeps the former identity in
-// `previous`. deferred_identity_end restores and wipes that.
+// Lets a peer speak for this user, as the users file is now, and sets the frame's user header so. Keeps the former
+// identity in `previous`. deferred_identity_end restores and wipes that.
 void deferred_identity_begin(const struct shard *shard, struct peer *peer,
                              const struct deferred_sender *sender, struct frame *frame,
                              struct deferred_identity *previous);

@@ -74,7 +74,7 @@ struct peer {
     // The hub reads no messages until the peer reads (queue_limit_pauses_reads)
     bool reads_paused : 1;
     bool rationed : 1; // received one arrival at a time, since buffers were short (receive.c)
-    bool queued : 1;   // `starved` is, or was last, in shard.receive_queue
+    bool queued : 1;   // `by_receive_wait` is, or was last, in shard.receive_queue
 
     // The unit that is coming in (receive.c).
     struct unit unit;
@@ -91,14 +91,14 @@ struct peer {
     uint32_t sending_ms;  // when the kernel last took bytes of the present send
     struct timer timer;   // of the frame, of idleness or of lingering, by state
     uint32_t taken;       // io_ack_mark at the last look (slow_reader.c)
-    uint32_t burst_bytes; // bytes that the kernel has taken since backlog_ticks; saturates (slow_reader.c)
+    uint32_t burst_bytes; // bytes that the kernel has taken since backlog_since; saturates (slow_reader.c)
 
     uint32_t missed;              // lost events of which the peer must still be told (send.c)
     uint32_t awaited;             // orders and the like under way that this peer waits for
     uint32_t exchanges;           // exchanges of the peer that aren't answered yet (exchange.c)
     uint64_t exchange_bytes : 40; // bytes of the answers that these exchanges hold
     uint64_t
-        backlog_ticks : 24; // when a quarter of the reader's bound waited, in ticks (slow_reader.c); 0: less waits
+        backlog_since : 24; // when a quarter of the reader's bound waited, in ticks (slow_reader.c); 0: less waits
     struct request_index request_index; // the peer's requests under way, by id
     struct order *leave_order;          // made with the first registration: leaving needs no memory
     struct admission admission;

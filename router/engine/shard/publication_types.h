@@ -20,7 +20,7 @@ struct user;
 struct publication_copy {
     struct mail mail;
     struct publication *publication;
-    // The origin of the subscribers' parcels; NULL: there was no memory, and the subscribers miss the event
+    // The original of the subscribers' parcels; NULL: there was no memory, and the subscribers miss the event
     struct parcel *parcel;
     uint32_t subscribers; // of this shard, without the source
     uint32_t delivered;

@@ -123,7 +123,8 @@ static void init_tables(struct shard *shard) {
 }
 
 static bool make_reserve(struct shard *shard) {
-    size_t bytes = sizeof(struct publication) + shard->hub->start_settings.shard_count * sizeof(struct publication_copy);
+    size_t bytes =
+        sizeof(struct publication) + shard->hub->start_settings.shard_count * sizeof(struct publication_copy);
     for (unsigned left = RESERVE_COUNT; left > 0; left--) {
         struct publication *publication = memory_take_zeroed(1, bytes + EVENT_BYTES_MAX);
         if (!publication)

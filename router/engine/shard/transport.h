@@ -75,10 +75,10 @@ struct peer_ops {
     // come as a parcel. NULL: no answer is packed.
     bool (*pack_answer)(struct shard *shard, struct peer *peer, struct exchange *exchange,
                         const struct frame *frame, struct span id, struct piece text, bool is_error);
-    // Handles a cancel of a request that the peer was asked, under parcel->hub_id. `lasts`: the source still waits for
-    // the answer. Returns true if the request was removed from the queue: the caller answers the source and keeps the
+    // Handles a cancel of a request that the peer was asked, under parcel->hub_id. `source_waits`: the source still
+    // waits for the answer. Returns true if the request was removed from the queue: the caller answers the source and keeps the
     // parcel. Returns false if the parcel was taken. NULL: cancel_in_queue_or_forward handles the cancel.
-    bool (*cancel)(struct shard *shard, struct peer *peer, struct parcel *parcel, bool lasts);
+    bool (*cancel)(struct shard *shard, struct peer *peer, struct parcel *parcel, bool source_waits);
     // Called when a message waits for a peer to which the hub sends nothing (connection.paused). Must not be NULL if
     // such peers exist.
     void (*wanted)(struct shard *shard, struct peer *peer);

@@ -256,9 +256,9 @@ static bool is_blocked(const struct shard *shard, const struct deficit *deficit)
            deficit->peer->admission.orders >= shard->bounds.peer_orders_max;
 }
 
-// What came of a peer's turn.
+// What came of a visit.
 enum visit_result {
-    VISIT_BLOCKED, // the peer must wait, and is the last of those that wait
+    VISIT_BLOCKED, // the peer must wait, and was moved to the end of the list
     VISIT_DONE,    // the peer got credit, or is no longer one that waits
     VISIT_READ,    // an arrival was read
 };

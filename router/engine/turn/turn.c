@@ -270,7 +270,8 @@ static void take_steps(struct shard *shard, void (*const *steps)(struct shard *s
     }
 }
 
-// Takes up settings and clocks for this turn. A thread may have several shards, which have had their turns meanwhile.
+// Takes up new settings, notes the turn's time, and resumes TLS handshakes. A thread may have several shards, which
+// have had their turns meanwhile.
 static void begin_turn(struct shard *shard) {
     users_judge_by(shard->settings->users);
     follow_settings(shard);
@@ -283,7 +284,7 @@ static void begin_turn(struct shard *shard) {
     peer_teardown_carry_out(shard);
 }
 
-// Reads what the kernel has for the shard: events, and then arrivals that had to wait, in turns of their peers.
+// Reads what the kernel has for the shard: events, and then arrivals that had to wait, one peer after the other.
 static void read_arrivals(struct shard *shard) {
     read_fairness_begin(shard);
     take_events(shard);
@@ -292,8 +293,8 @@ static void read_arrivals(struct shard *shard) {
     read_fairness_update_buffers(shard);
 }
 
-// Handles mail of other shards and timers, and goes on with what takes several turns. The phase is read before the
-// mail, which was posted before a later phase began.
+// Handles mail of other shards and timers, and goes on with what takes several turns. The phase is read first: all mail
+// that was posted before that phase began is then handled here.
 static void handle_mail_and_timers(struct shard *shard) {
     enum hub_phase phase = hub_phase(shard->hub);
     inbox_read(shard);

@@ -190,7 +190,8 @@ static void pass_cancel(struct link *link, const struct outbound_request *reques
     send_release(shard, parcel);
 }
 
-bool outbound_request_cancel(struct shard *shard, struct peer *peer, struct parcel *parcel, bool lasts) {
+bool outbound_request_cancel(struct shard *shard, struct peer *peer, struct parcel *parcel,
+                             bool source_waits) {
     struct link *link = link_of(shard, peer);
     struct outbound_request *request = link ? outbound_request_find(&link->outbound, parcel->hub_id) : NULL;
     assert(shard->index == 0);
@@ -202,7 +203,7 @@ bool outbound_request_cancel(struct shard *shard, struct peer *peer, struct parc
         pass_cancel(link, request, parcel);
     else
         send_release(shard, parcel);
-    if (request && lasts)
+    if (request && source_waits)
         request->is_cancelled = true;
     else if (request)
         outbound_request_remove(&link->outbound, request);

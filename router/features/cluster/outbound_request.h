@@ -15,7 +15,8 @@ void outbound_request_deinit(struct outbound_requests *requests);
 // Functions of struct transport: for parcels that are queued for the link, and for cancels.
 bool outbound_request_divert(struct shard *shard, struct peer *peer, struct parcel *parcel);
 bool outbound_request_note(struct shard *shard, struct peer *peer, uint64_t hub_id);
-bool outbound_request_cancel(struct shard *shard, struct peer *peer, struct parcel *parcel, bool lasts);
+bool outbound_request_cancel(struct shard *shard, struct peer *peer, struct parcel *parcel,
+                             bool source_waits);
 
 // Takes an answer of another hub, of a client of the server, or the server's report that nobody is subscribed. Returns
 // false if no request of this number waits for it.

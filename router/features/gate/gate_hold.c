@@ -451,17 +451,26 @@ void gate_hold_target_removed(struct shard *shard, struct held_message *held, co
     end_with_error(shard, held, ERROR_AGENT_NOT_FOUND, &data);
 }
 
-void gate_hold_cancel(struct shard *shard, struct held_message *held) {
+static void note_cancelled(struct shard *shard, struct held_message *held) {
     if (!held->is_released)
         stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_GATE, GATE_COUNT_CANCELLED));
     gate_audit_step(shard, held, "cancelled", NULL, ERROR_CANCELLED);
-    if (source_of(shard, held)->cold->cancel_ends) {
-        end_silently(shard, held);
-        return;
-    }
+}
+
+void gate_hold_cancel_answered(struct shard *shard, struct held_message *held) {
     struct text data;
+    note_cancelled(shard, held);
     put_checkpoint(shard, &data, held);
     end_with_error(shard, held, ERROR_CANCELLED, &data);
+}
+
+void gate_hold_cancel(struct shard *shard, struct held_message *held) {
+    if (!source_of(shard, held)->cold->cancel_ends) {
+        gate_hold_cancel_answered(shard, held);
+        return;
+    }
+    note_cancelled(shard, held);
+    end_silently(shard, held);
 }
 
 void gate_hold_timed_out(struct shard *shard, struct held_message *held) {

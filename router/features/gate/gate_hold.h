@@ -55,8 +55,11 @@ void gate_hold_target_removed(struct shard *shard, struct held_message *held, co
                               size_t bytes);
 // Answers a held message with -32001, because the credential by which the message came is gone. Its peer is still open.
 void gate_hold_revoke(struct shard *shard, struct held_message *held);
-// Ends a held message that its source has cancelled.
+// Ends a held message that its source has cancelled. The source gets an answer, unless a cancel ends its requests
+// without one, as MCP has it.
 void gate_hold_cancel(struct shard *shard, struct held_message *held);
+// The same, and the source gets an answer in any case.
+void gate_hold_cancel_answered(struct shard *shard, struct held_message *held);
 // Applies a decision. An approved message is released.
 void gate_hold_decide(struct shard *shard, struct held_message *held, enum decision decision,
                       const struct ruling *ruling);

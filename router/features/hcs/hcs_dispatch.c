@@ -106,7 +106,7 @@ static bool is_held(const struct shard *shard, const struct hcs_client *client, 
                                           has_target ? client->target_bytes : strlen(default_target));
 }
 
-static bool reaches(const void *user, const struct agent *agent) {
+static bool may_reach_agent(const void *user, const struct agent *agent) {
     return authz_reaches(user, agent);
 }
 
@@ -118,10 +118,10 @@ static bool reaches_without_approval(const void *user, const struct agent *agent
     return authz_reaches(user, agent) && !authz_stream_requires_approval(user, agent->id, bytes, NULL, 0);
 }
 
-static groups_may_reach *reaching_for(const struct shard *shard, const struct user *user) {
+static groups_may_reach *may_reach_for(const struct shard *shard, const struct user *user) {
     if (user && shard->hub->start_settings.approval_level && rights_hold_any(user))
         return reaches_without_approval;
-    return user && !rights_reach_all(user) ? reaches : NULL;
+    return user && !rights_reach_all(user) ? may_reach_agent : NULL;
 }
 
 // Chooses the producer. Returns NULL if the client was refused.
@@ -132,7 +132,7 @@ static struct agent *choose(struct shard *shard, struct hcs_client *client) {
                    has_target ? client->target_bytes : strlen(default_target)},
         .required = client->required,
         .source = client->connection,
-        .may_reach = reaching_for(shard, client->user),
+        .may_reach = may_reach_for(shard, client->user),
         .may_reach_context = client->user,
     };
     struct rules_verdict verdict = rules_route(&shard->agents, &criteria, hub_pending, shard->hub);

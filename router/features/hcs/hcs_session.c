@@ -575,9 +575,9 @@ void hcs_delivery_parcel(struct shard *shard, struct hcs_client *client, struct 
     hcs_mail_post(shard, connection_shard(client->connection), &parcel->mail, HCS_MAIL_GIVE);
 }
 
-bool hcs_delivery_share(struct shard *shard, struct hcs_client *client, struct parcel *origin,
+bool hcs_delivery_share(struct shard *shard, struct hcs_client *client, struct parcel *original,
                         struct hcs_tag tag) {
-    struct parcel *share = parcel_share(&shard->parcels, origin);
+    struct parcel *share = parcel_share(&shard->parcels, original);
     if (share)
         hcs_delivery_parcel(shard, client, share, tag);
     return share != NULL;

@@ -111,7 +111,7 @@ struct hcs_live_chunk {
 };
 
 // Sends a client a share of a frame. Returns false without memory.
-bool hcs_delivery_share(struct shard *shard, struct hcs_client *client, struct parcel *origin,
+bool hcs_delivery_share(struct shard *shard, struct hcs_client *client, struct parcel *original,
                         struct hcs_tag tag);
 // Sends a client a frame of its own. Takes the parcel.
 void hcs_delivery_parcel(struct shard *shard, struct hcs_client *client, struct parcel *parcel,

@@ -209,7 +209,7 @@ static bool child_take_member(struct shard *shard, struct peer *peer, const stru
                                        : mcp_take(shard, child, frame, exchange);
 }
 
-static void take_signed(struct shard *shard, struct peer *peer, const struct frame *frame) {
+static void take_with_user_header(struct shard *shard, struct peer *peer, const struct frame *frame) {
     struct frame own = route_set_user_header(shard, peer, frame);
     assert(!shard->settings->users || !frame->unit->names_user);
     if (!child_take_member(shard, peer, &own, NULL))
@@ -222,7 +222,7 @@ static void take_running(struct shard *shard, struct peer *peer, const struct fr
     struct unit unit;
     struct frame copy;
     if (!shard->settings->users || !frame->unit->names_user) {
-        take_signed(shard, peer, frame);
+        take_with_user_header(shard, peer, frame);
         return;
     }
     struct buffer *buffer = user_header_strip(&shard->buffers, frame, &unit, &copy);
@@ -230,7 +230,7 @@ static void take_running(struct shard *shard, struct peer *peer, const struct fr
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
-    take_signed(shard, peer, &copy);
+    take_with_user_header(shard, peer, &copy);
     events_flush(shard);
     buffer_drop(buffer);
 }

@@ -545,7 +545,7 @@ void mcp_user_left(struct shard *shard, uint64_t connection) {
         struct mcp_user *user = mcp ? mcp_user_find(&mcp->users, connection) : NULL;
         if (!user)
             continue;
-        completion_end_target_all(shard, &user->registrant);
+        completion_end_all_at(shard, &user->registrant);
         if (child_is_stand_in(child)) {
             per_client_leave(shard, &mcp->users, user);
             continue;

@@ -6,6 +6,7 @@
 #include "core/mcp/mcp_message.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/probe.h"
 #include "router/events/events.h"
 #include "router/features/children/child_mux.h"
 #include "router/features/mcp/child_reply.h"
@@ -116,7 +117,7 @@ uint64_t mcp_request_ids_answered(const struct message *message) {
 void mcp_request_ids_send(struct shard *shard, const struct child *child, const struct frame *frame) {
     const struct child *first = first_of(child);
     assert(!first->of && shard->index == 0);
-    struct frame own = *frame; // route_frame signs the copy in the first child's name
+    struct frame own = *frame; // route_frame sets the user header of the copy, for the first child
     if (first->stub->state == PEER_OPEN)
         route_frame(shard, first->stub, &own, NULL);
 }
@@ -148,6 +149,7 @@ static void send_response(struct shard *shard, const struct child *child, const 
     assert(message->lookup.kind == BODY_RESPONSE && shard->index == 0);
     if (first->stub->state != PEER_OPEN)
         return;
+    PROBE(route, first->stub->connection_id, message->frame->body.bytes, message->lookup.kind);
     struct frame frame = route_set_user_header(shard, first->stub, message->frame);
     response.peer = first->stub;
     response.frame = &frame;

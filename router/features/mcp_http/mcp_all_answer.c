@@ -116,7 +116,7 @@ void mcp_all_answer_revoke(struct shard *shard, struct mcp_gather *gather) {
     mcp_all_answer_refuse_right(shard, gather, RULE_CREDENTIAL);
 }
 
-void mcp_all_answer_cancelled(struct shard *shard, struct mcp_gather *gather) {
+void mcp_all_cancel_and_answer(struct shard *shard, struct mcp_gather *gather) {
     struct text data;
     assert(gather->call->gather == gather);
     text_init(&data);

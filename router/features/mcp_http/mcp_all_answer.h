@@ -18,7 +18,7 @@ void mcp_all_answer_refuse_right(struct shard *shard, struct mcp_gather *gather,
 // Answers with -31001, because the user's credential is gone. Cancels the questions to servers.
 void mcp_all_answer_revoke(struct shard *shard, struct mcp_gather *gather);
 // Answers with -32800, because the client ends its session. Cancels the questions to servers.
-void mcp_all_answer_cancelled(struct shard *shard, struct mcp_gather *gather);
+void mcp_all_cancel_and_answer(struct shard *shard, struct mcp_gather *gather);
 // Ends a gather whose call was answered already.
 void mcp_all_answer_end(struct shard *shard, struct mcp_gather *gather);
 // Writes the beginning of a message, with the id of the gather's request.

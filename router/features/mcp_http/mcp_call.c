@@ -117,12 +117,11 @@ void mcp_call_cancel(struct shard *shard, struct mcp_call *call) {
         completion_give_up(shard, request.pending, false);
 }
 
-void mcp_call_answer_cancelled(struct shard *shard, struct mcp_call *call) {
+void mcp_call_cancel_and_answer(struct shard *shard, struct mcp_call *call) {
     struct request request = request_of(shard, call);
     assert(call->client->seat->state == PEER_OPEN && !call->is_question);
-    call->client->seat->cold->cancel_ends = false; // a cancel is answered from now on
     if (request.held)
-        gate_hold_cancel(shard, request.held);
+        gate_hold_cancel_answered(shard, request.held);
     else if (request.pending)
         completion_give_up(shard, request.pending, true);
 }

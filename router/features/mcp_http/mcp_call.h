@@ -19,7 +19,7 @@ void mcp_call_free(struct shard *shard, struct mcp_call *call);
 // client is being closed, because the client's end ends the call.
 void mcp_call_cancel(struct shard *shard, struct mcp_call *call);
 // Cancels a call whose session its client ends: the server gets a cancel, and the client -32800. The call is freed.
-void mcp_call_answer_cancelled(struct shard *shard, struct mcp_call *call);
+void mcp_call_cancel_and_answer(struct shard *shard, struct mcp_call *call);
 // Answers a call with an error because its server's section was removed. The call is freed.
 void mcp_call_fail(struct shard *shard, struct mcp_call *call);
 // Answers a call with -31001, because its user's credential is gone. The server isn't told. The call is freed. A call

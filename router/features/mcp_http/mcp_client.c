@@ -89,10 +89,10 @@ static bool close_revoked(struct shard *shard, struct peer *seat, enum peer_end_
 void mcp_client_cancel_calls(struct shard *shard, struct mcp_client *client) {
     assert(client->kind == MCP_CLIENT_SESSION && !client->is_closed);
     for (struct mcp_gather *gather; (gather = first_gather(client));)
-        mcp_all_answer_cancelled(shard, gather);
+        mcp_all_cancel_and_answer(shard, gather);
     LIST_EACH (struct mcp_call, call, &client->calls, link)
         if (call->http)
-            mcp_call_answer_cancelled(shard, call);
+            mcp_call_cancel_and_answer(shard, call);
 }
 
 static bool divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
@@ -113,8 +113,8 @@ static void report(struct shard *shard, struct peer *seat, const struct pending 
 }
 
 // Forwards the server's cancel of a request to the client, unchanged.
-static bool cancel(struct shard *shard, struct peer *seat, struct parcel *parcel, bool lasts) {
-    (void)lasts;
+static bool cancel(struct shard *shard, struct peer *seat, struct parcel *parcel, bool source_waits) {
+    (void)source_waits;
     parcel->hub_id = 0;
     return divert(shard, seat, parcel) && false;
 }

@@ -5,7 +5,8 @@
 
 // Reads from the head whether the client takes JSON, and a stream of events. Returns false if the client takes neither.
 bool mcp_post_accepts(const struct mcp_arrival *arrival, bool *json, bool *events);
-// Makes a post of an arrival: reads which answers the client takes, and the body. Returns false if the arrival was refused, which ends the exchange.
+// Makes a post of an arrival: reads which answers the client takes, and the body. Returns false if the arrival was
+// refused, which ends the exchange.
 bool mcp_post_read(struct shard *shard, const struct mcp_arrival *arrival, struct mcp_post *post);
 // Reads which server the path names: /mcp/NAME, or all servers at /mcp.
 void mcp_post_read_server(struct mcp_post *post, const struct mcp_arrival *arrival);

@@ -299,7 +299,7 @@ static bool may_receive(struct shard *shard, const struct peer *peer) {
 
 // Returns whether the peer's queue takes so many bytes more before the peer counts as a slow reader that is closed.
 static bool fits(const struct shard *shard, const struct peer *peer, size_t bytes) {
-    assert(peer->state == PEER_OPEN && bytes > 0);
+    assert(!peer_is_unreachable(peer) && bytes > 0);
     return connection_waiting(&peer->connection) + bytes + ENTRY_BYTES_MAX < slow_reader_bytes_max(shard);
 }
 
@@ -307,7 +307,10 @@ static bool fits(const struct shard *shard, const struct peer *peer, size_t byte
 static bool send_entries(struct shard *shard, struct tap *tap, const struct text *entries) {
     assert(home_of(tap) == shard->index);
     struct peer *peer = peer_find(shard, tap->mail.connection);
-    if (!peer || peer->state != PEER_OPEN || !tap->is_begun || (tap->is_closing && !tap->id))
+    if (!peer || !tap->is_begun || (tap->is_closing && !tap->id))
+        return false;
+    // A client that asked hub/untap may have half-closed its connection, and still gets what was observed before.
+    if (tap->id ? peer_is_unreachable(peer) : peer->state != PEER_OPEN)
         return false;
     bool can = may_receive(shard, peer) && queue_limit_has_room(shard, peer) &&
                (!entries || fits(shard, peer, entries->length));
@@ -357,7 +360,7 @@ static void answer(struct shard *shard, struct tap *tap) {
 }
 
 // Frees the tap once no shard has a share, and no entries are under way. Then hub/untap is answered: its client has all
-// that was observed before, or the number that was missed.
+// that was observed before, or the number that was missed. A client whose queue is full gets the answer alone.
 static void give_if_over(struct shard *shard, struct tap *tap) {
     assert(home_of(tap) == shard->index);
     if (!tap->is_over || atomic_load(&tap->out))

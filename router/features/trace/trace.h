@@ -42,12 +42,12 @@ enum trace_token { TRACE_TOKEN_CONNECT, TRACE_TOKEN_SEND, TRACE_TOKEN_RECEIVE, T
 struct span_exporter;
 
 struct trace {
-    uint64_t coin;                // the state of the random generator for requests without a context
-    uint64_t passed_over;         // how many of these requests come before the next one with a span
-    uint64_t drawn_for;           // the --trace-sample for which passed_over was drawn; or TRACE_UNDRAWN
-    uint64_t made;                // of 16 bytes, for names of traces and spans
-    uint8_t spare[SIPHASH_BYTES]; // the last ones for spans; the second half is the next span's name
-    bool has_spare;
+    uint64_t coin;                  // the state of the random generator for requests without a context
+    uint64_t passed_over;           // how many of these requests come before the next one with a span
+    uint64_t drawn_for;             // the --trace-sample for which passed_over was drawn; or TRACE_UNDRAWN
+    uint64_t made;                  // how many names of 16 bytes were made, for traces and spans
+    uint8_t spare[SIPHASH_BYTES];   // 16 bytes that name two spans
+    bool has_spare;                 // the second half is unused
     struct text json;               // of the span that is being written, whose memory serves the next one
     struct span_exporter *exporter; // at shard 0; elsewhere NULL
 };
