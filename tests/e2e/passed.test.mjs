@@ -6,12 +6,16 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSyn
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { frame, within } from './peer.mjs';
 
 const MANAGER = join(dirname(fileURLToPath(import.meta.url)), 'passed.py');
 const PING = '{"jsonrpc":"2.0","id":1,"method":"hub/stats"}';
+
+// What a failed test has left running is ended.
+const managers = new Set();
+after(() => managers.forEach((manager) => manager.process.kill('SIGTERM')));
 
 // A manager with its hub: `places` are the ports and paths that it has bound.
 class Manager {
@@ -23,6 +27,8 @@ class Manager {
     this.process.stderr.setEncoding('utf8').on('data', (text) => { this.stderr += text; });
     this.process.stdout.setEncoding('utf8').on('data', (text) => { this.stdout += text; });
     this.exit = new Promise((resolve) => { this.process.on('close', (code) => resolve(code)); });
+    managers.add(this);
+    this.exit.then(() => managers.delete(this));
   }
 
   get places() {
@@ -104,7 +110,7 @@ test('what is configured for an address counts, and others that are named are op
 
 for (const io of ['uring', 'epoll']) {
   test(`a restart refuses and resets nobody (--io ${io})`, inFolder(async (folder) => {
-    const manager = new Manager(['127.0.0.1:0', `${folder}/hub.sock`, '127.0.0.1:0'], ['tcp', 'tcp', 'http'], ['--io', io, '--shards', '2', '--drain-timeout', '1s']);
+    const manager = new Manager(['127.0.0.1:0', `${folder}/hub.sock`, '127.0.0.1:0'], ['tcp', 'tcp', 'http'], ['--io', io, '--shards', '2', '--drain-timeout', '10s']);
     await manager.until(() => manager.listening().length === 3, 'the hub to listen');
     const [port, path, http] = manager.places;
     const pids = new Map();
