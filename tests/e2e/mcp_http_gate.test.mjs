@@ -33,9 +33,9 @@ for (const [name, more] of [['shared', ''], ['each', 'instances = each\n']]) {
   const how = { shards: [1, 2], options: ['--config', file, '--gate', 'manual', '--audit', journal, '--drain-timeout', '100ms'] };
 
   web(`what is held is answered when SIGHUP removes the section (instances = ${name})`, how, async (hub) => {
-    const session = await Session.open(hub), peer = await hub.peer('tcp');
-    const calls = [session.call('wait', {}, MANUAL), session.call('wait', {}, { ...MANUAL, Accept: 'text/event-stream' })];
-    if (more) calls.push(sendModern(hub, '/mcp/server', 'where', {}, { fields: MANUAL })); // whose client lasts as a session does
+    const session = await Session.open(hub), all = await Session.open(hub, '/mcp'), peer = await hub.peer('tcp');
+    const calls = [session.call('wait', {}, MANUAL), session.call('wait', {}, { ...MANUAL, Accept: 'text/event-stream' }),
+      sendModern(hub, '/mcp/server', 'where', {}, { fields: MANUAL }), all.call('tools/call', { name: 'server__wait', arguments: {} }, MANUAL)];
     const checkpoints = (await held(peer, calls.length)).map(({ checkpoint }) => checkpoint);
     const waiting = session.call('wait');
     await until('the request', async () => (await session.ask('seen')).result.messages.some(({ method }) => method === 'wait'));
@@ -43,7 +43,7 @@ for (const [name, more] of [['shared', ''], ['each', 'instances = each\n']]) {
     hub.process.kill('SIGHUP');
     for (const [at, call] of calls.entries()) {
       const answer = await (await call).end();
-      const { error } = answer.answer(at === 2 ? 1 : at + 1) ?? assert.fail(`no answer: ${answer.status} ${answer.text}`);
+      const { error } = answer.answer(at === 1 ? 2 : 1) ?? assert.fail(`no answer: ${answer.status} ${answer.text}`);
       assert.equal(error.code, -31010);
       assert.equal(error.data.agent, 'server');
       assert.ok(checkpoints.includes(error.data.checkpoint));
@@ -51,8 +51,8 @@ for (const [name, more] of [['shared', ''], ['each', 'instances = each\n']]) {
     }
     assert.equal((await (await waiting).end()).answer(3).error.code, -31050);
     await held(peer, 0);
-    const { gate_held: all, gate_target_removed: removed, gate_source_left: left } = (await peer.ask('hub/stats')).result;
-    assert.deepEqual([all, removed, left], [calls.length, calls.length, 0]);
+    const { gate_held: count, gate_target_removed: removed, gate_source_left: left } = (await peer.ask('hub/stats')).result;
+    assert.deepEqual([count, removed, left], [calls.length, calls.length, 0]);
     const steps = await until('lines of the journal', () => new Promise(setImmediate).then(() => {
       const found = readFileSync(journal, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line)).filter(({ step }) => step === 'target removed');
       return found.length === calls.length && found;

@@ -10,7 +10,9 @@
 #include "router/engine/shard/peer_cold.h"
 #include "router/features/gate/gate.h"
 #include "router/features/gate/gate_hold.h"
+#include "router/features/gate/gate_json.h"
 #include "router/features/mcp_http/mcp_exchange.h"
+#include "router/features/mcp_http/mcp_server.h"
 #include "router/features/mcp_http/mcp_table.h"
 #include "router/routing/route.h"
 
@@ -90,6 +92,16 @@ void mcp_call_fail(struct shard *shard, struct mcp_call *call) {
     text_init(&data);
     reply_data_string(&data, "agent", client->name, client->name_bytes);
     completion_error(shard, request.pending, ERROR_TARGET_DISCONNECTED, &data);
+}
+
+void mcp_call_fail_held(struct shard *shard, struct mcp_call *call) {
+    char decoded[METHOD_BYTES_MAX];
+    size_t bytes = 0;
+    struct request request = call->gather ? (struct request){0} : request_of(shard, call);
+    const char *target = request.held ? gate_json_target(request.held, decoded, &bytes) : NULL;
+    assert(!target || bytes > 0);
+    if (target && !mcp_server_section(shard, target, bytes))
+        gate_hold_target_removed(shard, request.held, target, bytes);
 }
 
 void mcp_call_revoke(struct shard *shard, struct mcp_call *call) {

@@ -22,6 +22,8 @@ void mcp_call_cancel(struct shard *shard, struct mcp_call *call);
 void mcp_call_cancel_and_answer(struct shard *shard, struct mcp_call *call);
 // Answers a call with an error because its server's section was removed. The call is freed.
 void mcp_call_fail(struct shard *shard, struct mcp_call *call);
+// Answers a held call whose server's section was removed with an error, and frees the call. Leaves other calls alone.
+void mcp_call_fail_held(struct shard *shard, struct mcp_call *call);
 // Answers a call with -31001, because its user's credential is gone. The server isn't told. The call is freed. A call
 // with a gather isn't for this function (mcp_all_answer_revoke).
 void mcp_call_revoke(struct shard *shard, struct mcp_call *call);

@@ -502,6 +502,20 @@ static void fail_calls(struct shard *shard, struct mcp_client *client) {
     }
 }
 
+// Ends held calls of all clients whose server's section was removed. Such a call may be approved much later, and must
+// not reach another program that has the name by then.
+static void fail_held_calls(struct shard *shard) {
+    assert(shard->index == 0);
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
+        struct mcp_client *client = client_at(shard, slot);
+        for (struct list *node = client ? client->calls.next : NULL, *next; node && node != &client->calls;
+             node = next) {
+            next = node->next;
+            mcp_call_fail_held(shard, list_entry(node, struct mcp_call, link));
+        }
+    }
+}
+
 static void review_clients(struct shard *shard, bool is_changed) {
     struct list *all = &mcp_http_of(shard)->clients;
     assert(shard->index == 0);
@@ -522,6 +536,7 @@ static void reloaded(struct shard *shard) {
         return;
     uint64_t set = server_set(shard);
     forget_servers(shard);
+    fail_held_calls(shard);
     review_clients(shard, set != mcp_http_of(shard)->server_set);
     if (set != mcp_http_of(shard)->server_set)
         end_listens(shard, true);

@@ -312,7 +312,9 @@ static bool send_entries(struct shard *shard, struct tap *tap, const struct text
     // A client that asked hub/untap may have half-closed its connection, and still gets what was observed before.
     if (tap->id ? peer_is_unreachable(peer) : peer->state != PEER_OPEN)
         return false;
-    bool can = may_receive(shard, peer) && queue_limit_has_room(shard, peer) &&
+    // The number that was missed, before the answer to hub/untap, passes a full queue: it is sent once.
+    bool is_last = tap->id && !entries;
+    bool can = may_receive(shard, peer) && (is_last || queue_limit_has_room(shard, peer)) &&
                (!entries || fits(shard, peer, entries->length));
     struct parcel *parcel = can ? notice_of(shard, tap, entries) : NULL;
     if (parcel)
@@ -360,7 +362,7 @@ static void answer(struct shard *shard, struct tap *tap) {
 }
 
 // Frees the tap once no shard has a share, and no entries are under way. Then hub/untap is answered: its client has all
-// that was observed before, or the number that was missed. A client whose queue is full gets the answer alone.
+// that was observed before, or the number that was missed.
 static void give_if_over(struct shard *shard, struct tap *tap) {
     assert(home_of(tap) == shard->index);
     if (!tap->is_over || atomic_load(&tap->out))
