@@ -345,6 +345,27 @@ scenario('one who does not read costs nobody anything', { shards: [1, 2], option
   assert.ok(tap.missed > 0, 'the bound of its queue');
 });
 
+for (const halfCloses of [false, true])
+  scenario(`one who reads nothing before hub/untap is told what was missed (${halfCloses ? 'half-closed' : 'open'})`, { shards: [1, 2], options: ['--max-queue', '256K'] }, async (hub) => {
+    (await hub.agent('b')).serve(() => 1);
+    const tap = await Tap.open(hub, { rate: 100000, body: 4096 });
+    tap.peer.socket.pause();
+    const source = await hub.peer();
+    const filler = 'x'.repeat(4000);
+    for (let n = 0; n < 3000; n += 30)
+      for (const { result } of await Promise.all(Array.from({ length: 30 }, () => source.ask('work', { targetAgent: 'b', filler })))) assert.equal(result, 1);
+    await tap.peer.send({ jsonrpc: '2.0', id: 'end', method: 'hub/untap', params: { tap: tap.number } });
+    if (halfCloses) await tap.peer.finish();
+    tap.peer.socket.resume();
+    for (let json; ({ json } = await tap.peer.next()) && json.id !== 'end';) {
+      tap.entries.push(...json.params.entries);
+      tap.missed += json.params.missed;
+    }
+    assert.equal(tap.entries.length + tap.missed, 6000);
+    assert.ok(tap.missed > 0, 'the bound of its queue');
+    assert.equal(tap.peer.frames.length, 0);
+  });
+
 scenario('taps come and go while requests are under way', { shards: [1, 2, 4] }, async (hub) => {
   (await hub.agent('b')).serve(({ params }) => params.n);
   const sources = await Promise.all([1, 2, 3].map(() => hub.peer()));
