@@ -237,7 +237,8 @@ for (const [name, how] of [['shared', SHARED], ['each', EACH]])
   });
 
 web('the end of a session cancels its requests, and each one has an answer', SHARED, async (hub) => {
-  const session = await Session.open(hub), other = await Session.open(hub);
+  const session = await Session.open(hub), other = await Session.open(hub), peer = await hub.peer('tcp');
+  assert.ok((await peer.ask('hub/tap', { errors: true })).result.tap);
   const calls = [{}, { Accept: 'application/json' }, { Accept: 'text/event-stream' }].map((fields) => session.call('wait', {}, fields));
   await until('all requests', async () => (await seen(other)).filter(({ method }) => method === 'wait').length === calls.length);
   await session.close();
@@ -246,6 +247,9 @@ web('the end of a session cancels its requests, and each one has an answer', SHA
     assert.deepEqual([answer.status, answer.isStream, answer.text && answer.answer(at + 1)?.error.code], [200, at === 2, -32800]);
   }
   await until('the cancels', async () => (await seen(other)).filter(({ method }) => method === 'notifications/cancelled').length === calls.length);
+  const entries = [];
+  while (entries.length < calls.length) entries.push(...(await peer.find(({ json }) => json.method === 'hub/tapped', 'entries')).json.params.entries);
+  assert.deepEqual(entries.map(({ method, outcome, code }) => [method, outcome, code]), calls.map(() => ['wait', 'cancelled', -32800]));
 });
 
 web('a client that goes cancels nothing', SHARED, async (hub) => {

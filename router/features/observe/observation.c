@@ -271,15 +271,19 @@ static enum observation_outcome outcome_of(const struct observation *observation
     }
 }
 
+static void set_code(struct observation *observation, enum error error) {
+    assert(error > ERROR_NONE && error < ERRORS_COUNT);
+    observation->has_code = true;
+    observation->code = observation->is_mcp ? error_code_mcp(error) : error_code(error);
+}
+
 void observation_refuse(struct shard *shard, struct observation *observation, enum error error) {
     assert(observation->outcome == OUTCOME_NONE || observation->kind != OBSERVED_REQUEST);
     observation->ended_ns = io_clock(shard->io);
     observation->outcome = outcome_of(observation, error);
     observation->by_hub = true;
-    if (error && !(observation->is_mcp && error == ERROR_CANCELLED)) { // which MCP doesn't answer
-        observation->has_code = true;
-        observation->code = observation->is_mcp ? error_code_mcp(error) : error_code(error);
-    }
+    if (error && !(observation->is_mcp && error == ERROR_CANCELLED)) // which MCP doesn't answer
+        set_code(observation, error);
 }
 
 void observation_answer(struct shard *shard, struct observation *observation) {
@@ -325,6 +329,8 @@ void observation_end(struct shard *shard, struct observation *observation, const
         return;
     }
     observation_refuse(shard, observation, (enum error)end->error);
+    if (end->error) // the source got an answer, a cancel of MCP by the end of its session too
+        set_code(observation, (enum error)end->error);
     if (end->is_abandoned && pending->cancelled && peer_find(shard, pending->source))
         observation->outcome = OUTCOME_CANCELLED;
     else if (!end->is_abandoned && end->error == ERROR_NONE)
