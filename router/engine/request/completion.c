@@ -212,8 +212,6 @@ bool completion_pack(struct shard *shard, uint64_t hub_id, uint64_t from, const 
     struct pending *pending = pending_find(&shard->pending, hub_id);
     if (!pending || pending->target != from || pending->has_rare)
         return false;
-    if (pending->exchange)
-        exchange_fetch(pending->exchange);
     struct peer *source = source_of(shard, pending);
     if (!source || !may_pack(shard, source, pending, frame))
         return false;

@@ -12,7 +12,7 @@ struct exchange *exchange_open(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_OPEN); // from others nothing is read
     struct exchange *exchange = freelist_take(&shard->free_exchanges);
     if (!exchange)
-        exchange = quota_take_anyway(&shard->quota, exchange_size());
+        exchange = quota_take_anyway(&shard->quota, sizeof *exchange);
     if (!exchange)
         return NULL;
     *exchange = (struct exchange){

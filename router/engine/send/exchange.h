@@ -11,7 +11,6 @@
 #include <stddef.h>
 
 #include "core/base/list.h"
-#include "core/base/memory.h"
 #include "core/send/outbox.h"
 #include "router/engine/shard/peer.h"
 
@@ -34,14 +33,13 @@ struct http_note {
     void (*gone)(struct shard *shard, struct exchange *exchange);
 };
 
-// How many bytes of an exchange the peer's transport may use for what it keeps of the request.
-enum { EXCHANGE_ROOM_BYTES = 104 };
-
-// The fields that the end of each exchange reads come first, so that they lie on few cache lines.
 struct exchange {
     struct list link;    // in shard.exchanges, oldest first
     struct list by_peer; // of the transport: the peer's exchanges in the order in which the requests came
-    uint64_t connection; // of the peer that asked
+    uint64_t opened_ms;
+    // When the MCP request arrived over HTTP, perhaps long before opened_ms; 0: no such request
+    uint64_t arrived_ms;
+    uint64_t connection;        // of the peer that asked
     struct parcel_list answers; // without the wire's frame (exchange_encode)
     size_t bytes;               // of the answers
     uint32_t count;
@@ -63,21 +61,8 @@ struct exchange {
     // Of the peer's transport: the source of a message from another hub, or the call of MCP over HTTP; or NULL.
     void *inbound;
     struct http_note http;
-    uint64_t opened_ms;
-    // When the MCP request arrived over HTTP, perhaps long before opened_ms; 0: no such request
-    uint64_t arrived_ms;
-    _Alignas(uint64_t) uint8_t room[]; // EXCHANGE_ROOM_BYTES, for what `inbound` points to
 };
 
-// Returns how many bytes an exchange takes, with its room.
-static inline size_t exchange_size(void) {
-    return sizeof(struct exchange) + EXCHANGE_ROOM_BYTES;
-}
-// Prefetches what the end of an exchange reads.
-static inline __attribute__((always_inline)) void exchange_fetch(const struct exchange *exchange) {
-    prefetch_to_read(exchange, offsetof(struct exchange, http) + sizeof exchange->http.lines);
-    prefetch_to_read(exchange->room, EXCHANGE_ROOM_BYTES);
-}
 // Opens an exchange for an arrival of the peer. Returns NULL without memory. A peer that lingers isn't closed before
 // its exchanges have ended.
 struct exchange *exchange_open(struct shard *shard, struct peer *peer);

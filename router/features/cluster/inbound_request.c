@@ -53,26 +53,25 @@ static struct inbound_request *inbound_request_find(const struct inbound_request
     return NULL;
 }
 
-// Notes a request in the exchange's room, but a client's in memory of its own, since its reply subject may be long.
 static struct inbound_request *enter(struct link *link, struct exchange *exchange,
                                      const struct reply_place *place,
                                      struct nats_subscription *subscription) {
     struct inbound_requests *requests = &link->inbound;
-    struct inbound_request *request = (void *)exchange->room;
-    static_assert(sizeof *request <= EXCHANGE_ROOM_BYTES, "a hub's request fits");
-    assert(place->hub || place->reply_bytes);
-    if (!place->hub)
-        request = quota_take(requests->quota, sizeof *request + place->reply_bytes);
+    uint32_t bytes = place->hub ? 0 : place->reply_bytes;
+    struct inbound_request *request = quota_take(requests->quota, sizeof *request + bytes);
+    assert(place->hub || bytes);
     if (!request)
         return NULL;
     *request = (struct inbound_request){.exchange = exchange,
                                         .place = *place,
                                         .came_ms = shard_now_ms(link->shard),
                                         .subscription = subscription};
-    if (!place->hub)
-        request->place.reply = memcpy(request->reply, place->reply, place->reply_bytes);
-    else if (!hash_table_add(&requests->by_number, &request->node))
+    if (bytes)
+        request->place.reply = memcpy(request->reply, place->reply, bytes);
+    if (place->hub && !hash_table_add(&requests->by_number, &request->node)) {
+        quota_give(requests->quota, request);
         return NULL;
+    }
     list_append(place->hub ? &place->hub->inbound : &requests->client_requests, &request->by_hub);
     list_init(&request->untold);
     if (place->hub)
@@ -92,8 +91,7 @@ static void leave(struct inbound_requests *requests, struct inbound_request *req
     list_remove(&request->untold);
     if (request->subscription)
         nats_subscriptions_left(request->subscription, requests->quota);
-    if (!request->place.hub)
-        quota_give(requests->quota, request);
+    quota_give(requests->quota, request);
 }
 
 void inbound_request_forget_all(struct inbound_requests *requests) {
@@ -357,9 +355,7 @@ static bool read_place(struct link *link, const struct hub_message *message, str
         return reply.bytes <= SUBJECT_BYTES_MAX;
     place->hub = message->member;
     place->number = hub_message_reply(message);
-    if (place->number)
-        hash_table_fetch(&link->inbound.by_number, hash_of(&link->inbound, place->hub, place->number));
-    return place->number > 0;
+    return place->number && !inbound_request_find(&link->inbound, place->hub, place->number);
 }
 
 // Returns whether the body is an array. Hubs don't send arrays to each other.
@@ -374,14 +370,13 @@ void inbound_request_take(struct link *link, struct hub_message *message) {
     struct reply_place place;
     struct origin origin;
     assert(!message->header.is_present == !message->member);
-    bool is_readable = read_place(link, message, &place);
-    enum error error = hub_message_open(shard, message); // meanwhile the table's memory comes
-    if (!is_readable || (place.hub && inbound_request_find(&link->inbound, place.hub, place.number))) {
+    if (!read_place(link, message, &place)) {
         stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_UNREADABLE));
         return;
     }
     stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_REQUESTS_RECEIVED));
     read_origin(link, message, &origin);
+    enum error error = hub_message_open(shard, message);
     if (!error)
         error = is_array(&message->frame) ? ERROR_METHOD_NOT_FOUND : read_target(link, message, &origin);
     if (!error && shard->settings->users && message->header.is_present && !origin.user)

@@ -34,7 +34,8 @@ static void preflight(struct shard *shard, const struct http_call *call, const s
 // the quota.
 static bool is_crowded(const struct shard *shard, const struct peer *peer) {
     uint32_t count = http_peer_of(peer)->exchange_count;
-    return count > HTTP_PIPELINED_MAX || !quota_is_fair(&shard->quota, count * exchange_size());
+    return count > HTTP_PIPELINED_MAX ||
+           !quota_is_fair(&shard->quota, (uint64_t)count * sizeof(struct exchange));
 }
 
 // Defers a request that changes the protocol until all earlier requests have been answered. Later bytes are discarded.
